@@ -14,9 +14,9 @@ include(GoogleTest)
 set(test_root "${PROJECT_SOURCE_DIR}/test/cpp")
 # It reads a table that a test in JavaScript reads, too.
 set_source_files_properties(
-  "${test_root}/core/kept_transitions_test.cc"
+  "${test_root}/core/biased_transitions_test.cc"
   PROPERTIES COMPILE_DEFINITIONS
-             "HOLDFAST_KEPT_TRANSITIONS=\"${PROJECT_SOURCE_DIR}/test/support/kept-transitions.txt\"")
+             "HOLDFAST_BIASED_TRANSITIONS=\"${PROJECT_SOURCE_DIR}/test/support/biased-transitions.txt\"")
 file(GLOB support_sources CONFIGURE_DEPENDS "${test_root}/support/*.cc")
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS "${test_root}/*_test.cc")
 

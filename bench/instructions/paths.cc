@@ -34,7 +34,7 @@ using Path = bool (*)(Scene&);
 
 uint32_t Ask(Agent& agent, LockMode mode, RequestOutcome expected, bool& is_right) {
   const holdfast::segment::ResourceName name(kUnits.data(), kUnits.size());
-  holdfast::core::LockRequest request;
+  holdfast::core::RequestParams request;
   request.mode = mode;
   const auto answer = agent.Request(name, request);
   is_right = is_right && answer.ok() && answer->outcome == expected;

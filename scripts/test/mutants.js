@@ -40,7 +40,7 @@ const PROGRAMS = path.join(CORE_FOLDER, 'build', 'cmake-default');
 const CORE_PARTS = [
   'src',
   'test/cpp',
-  'test/support/kept-transitions.txt', // a test reads it
+  'test/support/biased-transitions.txt', // a test reads it
   'bench/instructions',
   'cmake',
   'CMakeLists.txt',

@@ -118,9 +118,9 @@ napi_value Init(napi_env env, napi_value exports_value) {
   constant("MISSED", static_cast<uint64_t>(core::RequestOutcome::kMissed));
   SetEvents(exports);
   constant("HAS_EVENTS", kHasEvents);
-  constant("IS_KEPT", kIsKept);
+  constant("IS_KEPT", kIsBiased);
   constant("SLOT_SHIFT", kSlotShift);
-  constant("MAX_KEPT", core::KeptSlots::kMax);
+  constant("MAX_KEPT", core::BiasedSlots::kMax);
   constant("GATE_WORD", kGateWord);
   constant("GATE_WORDS", kGateWords);
   constant("FREED_WORD", kFreedWord);

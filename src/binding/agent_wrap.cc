@@ -13,7 +13,7 @@
 #include "binding/snapshot_to_js.h"
 #include "core/shard_timeouts.h"
 #include "platform/clock.h"
-#include "segment/kept_record.h"
+#include "segment/biased_record.h"
 
 namespace holdfast::binding {
 
@@ -33,7 +33,7 @@ constexpr uint64_t kNearTurnNs = 250'000;
 AgentWrap::AgentWrap(napi_env env, std::unique_ptr<core::Agent> agent, bool sweeps,
                      std::span<uint32_t> words)
     : env_(env), agent_(std::move(agent)), words_(words.data()), sweeps_(sweeps) {
-  agent_->SetKeptObserver(this);
+  agent_->SetBiasObserver(this);
 }
 
 std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env, const core::AttachOptions& options,
@@ -107,8 +107,8 @@ napi_value AgentWrap::Functions() {
   add("requestWithExtras", &AgentWrap::RequestWithExtras);
   add("end", &AgentWrap::End);
   add("timeOut", &AgentWrap::TimeOut);
-  add("endOrKeep", &AgentWrap::EndOrKeep);
-  add("dropKept", &AgentWrap::DropKept);
+  add("endOrKeep", &AgentWrap::EndOrBias);
+  add("dropKept", &AgentWrap::DropBiased);
   add("openGate", &AgentWrap::OpenGate);
   add("view", &AgentWrap::View);
   add("tokenView", &AgentWrap::TokenView);
@@ -170,7 +170,7 @@ void AgentWrap::OnPrepare() {
   if (agent_->SaysThatItSleeps()) agent_->WakeUp();  // BeReachable() has said so
   CloseGate();
   handles_->DoNotSleep(false);
-  if (HasToTell()) Deliver();
+  if (HasReport()) Deliver();
   const bool expects_more = agent_ != nullptr && agent_->queued() > 0 && DeliverWhatIsNear();
   if (agent_ == nullptr) return;
   // Also without a request: another agent of this loop may make requests in its turn, and grant
@@ -186,9 +186,9 @@ void AgentWrap::Hold() {
   functions_.Hold();
 }
 
-// A kept name may be taken without a call while the gate is open.
+// A biased lock may be acquired without a call while the acquisition budget lasts.
 void AgentWrap::LetGoIfIdle() {
-  if (!is_held_ || HasToTell() || HasTaken() || !agent_->IsIdle()) return;
+  if (!is_held_ || HasReport() || HasTaken() || !agent_->IsIdle()) return;
   CloseGate();
   is_held_ = false;
   functions_.LetGo();
@@ -209,7 +209,7 @@ bool AgentWrap::DeliverWhatIsNear() {
 void AgentWrap::OnCheck() {
   handles_->NoteWake();
   agent_->WakeUp();
-  if (HasToTell()) Deliver();
+  if (HasReport()) Deliver();
   if (agent_ != nullptr) UpdateLoop();
 }
 
@@ -219,20 +219,20 @@ bool AgentWrap::GoToSleep() { return agent_->GoToSleep() && !agent_->HasWatchNew
 
 void AgentWrap::OnDoorbell() {
   agent_->WakeUp();
-  agent_->HearDoorbell();
-  if (HasToTell()) Deliver();
+  agent_->OnDoorbellRung();
+  if (HasReport()) Deliver();
 }
 
 void AgentWrap::OnSweep() {
   agent_->Sweep();
-  if (HasToTell()) Deliver();
+  if (HasReport()) Deliver();
   if (agent_ != nullptr && agent_->in_use() == 0) handles_->Sweep(false);
 }
 
 // The loop stays alive while a request waits or has an undelivered event. An agent that waits or
 // holds a lock sweeps.
 void AgentWrap::UpdateLoop() {
-  handles_->KeepAlive(agent_->queued() > 0 || HasToTell());
+  handles_->KeepAlive(agent_->queued() > 0 || HasReport());
   if (sweeps_ && agent_->in_use() > 0) handles_->Sweep(true);
   if (!handles_->SleepsItself()) BeReachable();
 }
@@ -256,14 +256,14 @@ void AgentWrap::Deliver() {
   const uint64_t end = platform::MonotonicNs() + kTurnNs;
   do {
     TakeEvents();
-    const bool tells_disconnection = !agent_->IsConnected() && !has_told_disconnection_;
-    has_told_disconnection_ = !agent_->IsConnected();
-    const bool tells_watchers = agent_->HasWatchNews();
-    if (tells_watchers) agent_->ToldWatchNews();
-    if ((tells_disconnection || tells_watchers || !events_.empty()) && !CallJs()) return;
+    const bool reports_disconnection = !agent_->IsConnected() && !has_reported_disconnection_;
+    has_reported_disconnection_ = !agent_->IsConnected();
+    const bool notifies_watchers = agent_->HasWatchNews();
+    if (notifies_watchers) agent_->ReportedWatchNews();
+    if ((reports_disconnection || notifies_watchers || !events_.empty()) && !CallJs()) return;
     if (agent_ == nullptr) return;
     if (agent_->IsRescanning()) break;  // the next piece in the next turn
-  } while (HasToTell() && platform::MonotonicNs() < end);
+  } while (HasReport() && platform::MonotonicNs() < end);
   UpdateLoop();
 }
 
@@ -343,8 +343,8 @@ class ShownText {
   size_t length_ = 0;
 };
 
-core::LockRequest ToRequest(uint32_t flags) {
-  core::LockRequest request;
+core::RequestParams ToRequest(uint32_t flags) {
+  core::RequestParams request;
   request.mode = (flags & kShared) != 0 ? LockMode::kShared : LockMode::kExclusive;
   request.if_available = (flags & kIfAvailable) != 0;
   request.steal = (flags & kSteal) != 0;
@@ -366,7 +366,7 @@ napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
       !Read(env, call[1], flags)) {
     return Quit(env);
   }
-  core::LockRequest request = ToRequest(flags);
+  core::RequestParams request = ToRequest(flags);
   return ToJs(env, self->Ask(self->last_name_, request));
 }
 
@@ -376,7 +376,7 @@ napi_value AgentWrap::RequestAgain(napi_env env, napi_callback_info info) {
   AgentWrap* const self = call.self();
   uint32_t flags = 0;
   if (self == nullptr || !Read(env, call[0], flags)) return Quit(env);
-  core::LockRequest request = ToRequest(flags);
+  core::RequestParams request = ToRequest(flags);
   return ToJs(env, self->Ask(self->last_name_, request));
 }
 
@@ -404,7 +404,7 @@ napi_value AgentWrap::AskInside(napi_env env, napi_value flags_value, napi_value
   uint32_t flags = 0;
   uint64_t token = 0;
   if (!Read(env, flags_value, flags) || !ReadToken(env, high, low, token)) return Quit(env);
-  core::LockRequest request = ToRequest(flags);
+  core::RequestParams request = ToRequest(flags);
   request.enclosing_token = token;
   return ToJs(env, Ask(last_name_, request));
 }
@@ -422,7 +422,7 @@ napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
       !Read(env, call[1], flags)) {
     return Quit(env);
   }
-  core::LockRequest request = ToRequest(flags);
+  core::RequestParams request = ToRequest(flags);
   if (!Read(env, call[2], request.limit) || !ReadMs(env, call[3], request.hold_limit_ns) ||
       !label.Read(env, call[4]) || !ReadToken(env, call[5], call[6], request.enclosing_token) ||
       !call_site.Read(env, call[7])) {
@@ -433,7 +433,7 @@ napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
   return ToJs(env, self->Ask(name, request));
 }
 
-int32_t AgentWrap::Ask(const NameArgument& name, core::LockRequest& request) {
+int32_t AgentWrap::Ask(const NameArgument& name, core::RequestParams& request) {
   if (agent_ == nullptr) return Fail(Closed());
   if (!name.fits()) return Fail(TooLong());
   Hold();
@@ -536,7 +536,7 @@ int32_t AgentWrap::WaitFor(uint32_t id, uint64_t timeout_ns) {
   next_event_ = 0;
   std::optional<core::RequestEvent> event;
   bool is_deadlock = false;
-  if (timeout_ns > 0) event = agent_->LookFor(id, events_);
+  if (timeout_ns > 0) event = agent_->PollFor(id, events_);
   if (!event.has_value()) {
     is_deadlock = agent_->WouldSelfDeadlock(id);
     if (!is_deadlock) event = agent_->WaitFor(id, timeout_ns, events_);
@@ -550,7 +550,7 @@ int32_t AgentWrap::WaitFor(uint32_t id, uint64_t timeout_ns) {
   if (!event.has_value()) return is_deadlock ? kSelfDeadlock : kNoEvent;
   if (event->kind == core::RequestEvent::Kind::kFailed) last_error_ = event->status;
   WriteToken(0, event->token);
-  const bool has_others = HasTaken() || HasToTell();
+  const bool has_others = HasTaken() || HasReport();
   return static_cast<int32_t>(event->kind) | (has_others ? kHasOthers : 0);
 }
 
@@ -589,7 +589,7 @@ napi_value AgentWrap::ReadTakenEvents(napi_env env, napi_callback_info info) {
 
 uint32_t AgentWrap::AnswerOf(uint32_t count, bool has_more) {
   const bool is_connected = agent_->IsConnected();
-  if (!is_connected) last_error_ = agent_->place();
+  if (!is_connected) last_error_ = agent_->bucket_status();
   return count << kCountShift | (has_more ? kMoreEvents : 0) | (is_connected ? 0 : kDisconnected);
 }
 
@@ -635,27 +635,27 @@ napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
 }
 
 // The functions of an agent with which JavaScript keeps names: JavaScript acquires and releases a
-// kept record through a view of the record's bytes (docs/decisions/0025-kept-names.md).
+// biased record through a view of the record's bytes (docs/decisions/0025-kept-names.md).
 
 // endOrKeep(id) -> like end(id), or IS_KEPT | slot << SLOT_SHIFT: the record is kept, its states
 // are in the buffer, and the id stays in use
-napi_value AgentWrap::EndOrKeep(napi_env env, napi_callback_info info) {
+napi_value AgentWrap::EndOrBias(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
   uint32_t id = 0;
   if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
   if (self->agent_ == nullptr) return ToJs(env, 0);
-  const core::Agent::Released released = self->agent_->EndOrKeep(id);
+  const core::Agent::Released released = self->agent_->EndOrBias(id);
   self->UpdateLoop();
-  if (released.slot == core::KeptSlots::kNone) return ToJs(env, self->AnswerOf(released.loss));
-  const uint64_t ticket = self->agent_->KeptTicket(released.slot);
-  self->words_[kStatesWord] = static_cast<uint32_t>(segment::KeptState(ticket));
-  self->words_[kStatesWord + 1] = static_cast<uint32_t>(segment::TakenState(ticket));
-  return ToJs(env, self->AnswerOf(core::Loss::kNone) | kIsKept | released.slot << kSlotShift);
+  if (released.slot == core::BiasedSlots::kNone) return ToJs(env, self->AnswerOf(released.loss));
+  const uint64_t ticket = self->agent_->BiasedTicket(released.slot);
+  self->words_[kStatesWord] = static_cast<uint32_t>(segment::BiasedFreeState(ticket));
+  self->words_[kStatesWord + 1] = static_cast<uint32_t>(segment::BiasedHeldState(ticket));
+  return ToJs(env, self->AnswerOf(core::Loss::kNone) | kIsBiased | released.slot << kSlotShift);
 }
 
-// dropKept(id): frees a kept record that is not taken, and detaches its view
-napi_value AgentWrap::DropKept(napi_env env, napi_callback_info info) {
+// dropKept(id): frees a biased record that is not taken, and detaches its view
+napi_value AgentWrap::DropBiased(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
   uint32_t id = 0;
@@ -666,7 +666,7 @@ napi_value AgentWrap::DropKept(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-// openGate() -> boolean: JavaScript may take kept names again, in this turn of the loop
+// openGate() -> boolean: JavaScript may take biased locks again, in this turn of the loop
 napi_value AgentWrap::OpenGate(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   AgentWrap* const self = call.self();
@@ -687,8 +687,8 @@ napi_value AgentWrap::View(napi_env env, napi_callback_info info) {
   AgentWrap* const self = call.self();
   uint32_t slot = 0;
   if (self == nullptr || !Read(env, call[0], slot)) return Quit(env);
-  if (self->agent_ == nullptr || !self->agent_->IsKept(slot)) return ToJsNull(env);
-  return self->MakeView(&self->agent_->KeptRecord(slot), segment::kCellBytes, self->views_[slot]);
+  if (self->agent_ == nullptr || !self->agent_->IsBiasedSlot(slot)) return ToJsNull(env);
+  return self->MakeView(&self->agent_->BiasedRecord(slot), segment::kCellBytes, self->views_[slot]);
 }
 
 // tokenView() -> an ArrayBuffer over the newest token of the bucket; null as above
@@ -724,7 +724,7 @@ void AgentWrap::DetachViews() {
 }
 
 // Between two turns, or in a call from JavaScript, which checks the gate before it stores.
-void AgentWrap::OnKeptFreed(uint32_t slot) {
+void AgentWrap::OnBiasedSlotFreed(uint32_t slot) {
   CloseGate();
   words_[kFreedWord] |= 1U << slot;
   const JsScope scope(env_);

@@ -31,8 +31,8 @@ inline constexpr uint32_t kOutcomeBits = 2;
 
 // A bit in the answer of end(): there is an event, which need not wait for a turn of the loop.
 inline constexpr uint32_t kHasEvents = 8;
-// In the answer of endOrKeep(): the record is kept, in the slot that stands above kSlotShift.
-inline constexpr uint32_t kIsKept = 16;
+// In the answer of endOrKeep(): the record is biased, in the slot that stands above kSlotShift.
+inline constexpr uint32_t kIsBiased = 16;
 inline constexpr uint32_t kSlotShift = 5;
 
 // readEvents() answers count << kCountShift | these bits: there are more events; the lock table was
@@ -56,10 +56,10 @@ inline constexpr uint32_t kEventWords = 4;
 inline constexpr uint32_t kMaxEvents = 255;
 inline constexpr uint32_t kGateWord = kTokenWords + kEventWords * kMaxEvents;
 
-// Behind the events, from kGateWord on: how often JavaScript may still take a kept name before it
-// asks openGate(), kForkedGate in a forked child; the slots that native code has freed, a bit each;
-// the time of this turn of the loop, high and low half; the states of the record that endOrKeep()
-// has kept, idle and taken.
+// Behind the events, from kGateWord on: how often JavaScript may still acquire a biased lock before
+// it asks openGate(), kForkedGate in a forked child; the slots that native code has freed, a bit
+// each; the time of this turn of the loop, high and low half; the states of the record that
+// endOrKeep() has kept, idle and taken.
 inline constexpr uint32_t kGateWords = 6;
 inline constexpr uint32_t kFreedWord = kGateWord + 1;
 inline constexpr uint32_t kTurnWord = kGateWord + 2;
@@ -78,7 +78,7 @@ inline Status Closed() { return Status(StatusCode::kClosed, "the lock manager is
 
 // Final, and never deleted through its base.
 // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor)
-class AgentWrap final : private LoopHandles::Listener, private core::KeptObserver {
+class AgentWrap final : private LoopHandles::Listener, private core::BiasObserver {
  public:
   // Opens an agent; throws (in JavaScript) what went wrong and returns null. `buffer` is a
   // Uint32Array of at least kBufferWords.
@@ -104,8 +104,8 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   static napi_value RequestWithExtras(napi_env env, napi_callback_info info);
   static napi_value End(napi_env env, napi_callback_info info);
   static napi_value TimeOut(napi_env env, napi_callback_info info);
-  static napi_value EndOrKeep(napi_env env, napi_callback_info info);
-  static napi_value DropKept(napi_env env, napi_callback_info info);
+  static napi_value EndOrBias(napi_env env, napi_callback_info info);
+  static napi_value DropBiased(napi_env env, napi_callback_info info);
   static napi_value OpenGate(napi_env env, napi_callback_info info);
   static napi_value View(napi_env env, napi_callback_info info);
   static napi_value TokenView(napi_env env, napi_callback_info info);
@@ -138,12 +138,12 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   void CloseAtEnd();
 
   uint64_t MaxNameUnits() const;
-  int32_t Ask(const NameArgument& name, core::LockRequest& request);
+  int32_t Ask(const NameArgument& name, core::RequestParams& request);
   napi_value AskInside(napi_env env, napi_value flags_value, napi_value high, napi_value low);
   int32_t Fail(const Status& status);
   int32_t WaitFor(uint32_t id, uint64_t timeout_ns);
   napi_value ToView(napi_env env, napi_value (*to_js)(napi_env, const core::Snapshot&));
-  void OnKeptFreed(uint32_t slot) override;
+  void OnBiasedSlotFreed(uint32_t slot) override;
   napi_value MakeView(void* data, size_t bytes, JsReference& reference);
   void Detach(JsReference& view);
   void DetachViews();
@@ -166,9 +166,9 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   uint32_t WriteEvents();
   uint32_t AnswerOf(uint32_t count, bool has_more);
   void WriteToken(uint32_t at, uint64_t token);
-  bool HasToTell() const {
+  bool HasReport() const {
     return agent_->HasEvents() || agent_->HasWatchNews() ||
-           (!agent_->IsConnected() && !has_told_disconnection_);
+           (!agent_->IsConnected() && !has_reported_disconnection_);
   }
   void UpdateLoop();
   // From a call that may begin something on, JavaScript's side of the agent is not collected; until
@@ -186,8 +186,8 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   uint32_t* words_;         // of the buffer
   NameArgument last_name_;  // that request() was given
   JsReference on_events_;
-  JsReference functions_;                                 // own this, and refer to on_events_
-  std::array<JsReference, core::KeptSlots::kMax> views_;  // of the records in the slots
+  JsReference functions_;                                   // own this, and refer to on_events_
+  std::array<JsReference, core::BiasedSlots::kMax> views_;  // of the records in the slots
   JsReference token_view_;
   ForkGuard fork_guard_;  // closes the gate of a forked child
   std::vector<core::RequestEvent> events_;
@@ -195,7 +195,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   Status last_error_;
   const bool sweeps_;
   bool is_held_ = false;
-  bool has_told_disconnection_ = false;
+  bool has_reported_disconnection_ = false;
 };
 
 }  // namespace holdfast::binding

@@ -9,7 +9,7 @@ void AdaptiveSpin::Queued(const Blocker& blocker) {
   PublishCpu();
 }
 
-void AdaptiveSpin::Heard() {
+void AdaptiveSpin::OnEvents() {
   if (was_prewoken_) Paid();
   Arm(holder_);
   PublishCpu();

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "core/lock_request.h"
+#include "core/request_params.h"
 #include "segment/host.h"
 #include "segment/segment.h"
 
@@ -29,7 +29,7 @@ class AdaptiveSpin {
   // A request of this agent is in a queue now.
   void Queued(const Blocker& blocker);
   // This agent has received an event, and may receive the next one.
-  void Heard();
+  void OnEvents();
   // It is about to sleep with a request pending: a peer may wake it one hand-off early.
   void FallingAsleep();
   // It is awake again.
@@ -40,7 +40,7 @@ class AdaptiveSpin {
   template <typename HasEvents>
   bool SpinFor(const HasEvents& has_events) {
     if (!is_armed_ || !IsWorthwhile()) return false;
-    const bool has_paid = LookFor(has_events);
+    const bool has_paid = PollFor(has_events);
     if (has_paid) {
       Paid();
     } else {
@@ -55,7 +55,7 @@ class AdaptiveSpin {
   static constexpr int kLooks = 20;
 
   template <typename HasEvents>
-  bool LookFor(const HasEvents& has_events) {
+  bool PollFor(const HasEvents& has_events) {
     const uint64_t end_ns = host_.MonotonicNs() + kMaxNs;
     do {
       for (int i = 0; i < kLooks; ++i) {

@@ -8,16 +8,16 @@
 #include <utility>
 
 #include "core/blockers.h"
-#include "core/operation_executor.h"
+#include "core/combiner.h"
 #include "core/request_record.h"
 #include "core/self_deadlock.h"
 #include "core/shard_timeouts.h"
 #include "core/wait_for_graph.h"
 #include "platform/clock.h"
+#include "segment/biased_record.h"
 #include "segment/event_list.h"
-#include "segment/intake.h"
-#include "segment/kept_record.h"
 #include "segment/lock_word.h"
+#include "segment/publication_list.h"
 
 namespace holdfast::core {
 
@@ -41,12 +41,13 @@ Result<AgentRef> ClaimAgent(Attachment& attachment, const uint64_t (&client_id)[
                             uint32_t thread_id) {
   // As many as check all processes.
   const uint32_t looks =
-      attachment.manager().segment().geometry().processes / Reaper::kMaxChecks + 1;
+      attachment.lock_table().segment().geometry().processes / DeadProcessFinder::kMaxChecks + 1;
   uint32_t in_vain = 0;
   for (int waits = 0;; ++waits) {
     Result<AgentRef> agent = attachment.slots().ClaimAgent(client_id, thread_id);
     if (agent.status().code() != StatusCode::kTooManyAgents || waits == kMaxReapWaits) return agent;
-    in_vain = attachment.worker().ReapDeadProcesses(Reaper::kMaxChecks) ? 0 : in_vain + 1;
+    in_vain =
+        attachment.worker().ReapDeadProcesses(DeadProcessFinder::kMaxChecks) ? 0 : in_vain + 1;
     if (in_vain == looks) return agent;
     attachment.worker().RunInline();
     std::atomic<uint32_t> never{0};
@@ -67,9 +68,9 @@ Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
              platform::Doorbell doorbell)
     : attachment_(std::move(attachment)),
       self_(self),
-      entry_(attachment_->manager().segment().agent(self.index)),
+      entry_(attachment_->lock_table().segment().agent(self.index)),
       doorbell_(std::move(doorbell)),
-      adaptive_spin_(attachment_->manager().segment(), attachment_->host(), self.index),
+      adaptive_spin_(attachment_->lock_table().segment(), attachment_->host(), self.index),
       watches_(*attachment_, self_),
       sleep_(FirstSleep(self.generation)) {
   attachment_->worker().AddWaiter(waiter_);
@@ -82,7 +83,7 @@ Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
   const Result<AgentRef> self = ClaimAgent(**attachment, client_id, options.thread_id);
   if (!self.ok()) return self.status();
   Result<platform::Doorbell> doorbell = platform::Doorbell::Create(
-      (*attachment)->directory(), DoorbellName((*attachment)->manager().segment(), *self));
+      (*attachment)->directory(), DoorbellName((*attachment)->lock_table().segment(), *self));
   if (!doorbell.ok()) {
     (*attachment)->slots().ReleaseAgent(*self);
     return doorbell.status();
@@ -91,7 +92,7 @@ Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
   return std::unique_ptr<Agent>(new Agent(std::move(*attachment), *self, std::move(*doorbell)));
 }
 
-Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequest& request) {
+Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, RequestParams& request) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   const uint32_t id = TakeEntry();
@@ -116,11 +117,11 @@ Status Agent::CheckUsable() {
     return Status(StatusCode::kClosed, "a forked child has to open the lock manager anew");
   }
   if (is_new_turn_) {
-    place_ = attachment_->CheckPlace(attachment_->host().MonotonicNs());
+    bucket_status_ = attachment_->CheckPlace(attachment_->host().MonotonicNs());
     turn_ms_ = attachment_->host().RealtimeMs();
     is_new_turn_ = false;
   }
-  return place_;
+  return bucket_status_;
 }
 
 void Agent::Sweep() { SweepAt(attachment_->host().MonotonicNs()); }
@@ -128,21 +129,21 @@ void Agent::Sweep() { SweepAt(attachment_->host().MonotonicNs()); }
 void Agent::SweepIfDue() {
   const uint64_t now_ns = attachment_->host().MonotonicNs();
   if (now_ns >= next_sweep_ns_) return SweepAt(now_ns);
-  place_ = attachment_->CheckPlace(now_ns);
+  bucket_status_ = attachment_->CheckPlace(now_ns);
 }
 
 void Agent::SweepAt(uint64_t now_ns) {
   next_sweep_ns_ = now_ns + kAgentSweepNs;
-  place_ = attachment_->CheckPlace(now_ns);
+  bucket_status_ = attachment_->CheckPlace(now_ns);
   attachment_->worker().RunInline();
   CheckRecords();
-  SweepKept();
+  SweepBiased();
 }
 
 // No event reports a record that corruption has removed. A missing record leads to a rescan, which
 // searches the shard for the record from inside, and ends the request if the record is gone.
 void Agent::CheckRecords() {
-  segment::Segment& segment = attachment_->manager().segment();
+  segment::Segment& segment = attachment_->lock_table().segment();
   const auto size = static_cast<uint32_t>(entries_.size());
   for (uint32_t i = 0; i < std::min(size, kRecordsPerSweep); ++i) {
     next_check_ = next_check_ < size ? next_check_ : 0;
@@ -193,7 +194,7 @@ Loss Agent::End(uint32_t id, EndReason reason) {
   }
   if (state == EntryState::kArriving) return EndLater(id, reason, CellState::kFree);
   if (!HasRecord(state)) return Loss::kNone;
-  if (state == EntryState::kKept) kept_.Free(id);
+  if (state == EntryState::kBiased) kept_.Free(id);
   return EndEntry(id, reason);
 }
 
@@ -204,7 +205,7 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
 Loss Agent::EndEntry(uint32_t id, EndReason reason) {
   CellState state = CellState::kFree;
   const Result<CellState> ended =
-      attachment_->manager().End(entries_[id].record, kNoWait, reason, state);
+      attachment_->lock_table().End(entries_[id].record, kNoWait, reason, state);
   if (ended.status().code() == StatusCode::kBusy) return EndLater(id, reason, state);
   const bool was_held = IsHolding(entries_[id].state);
   FreeEntry(id);
@@ -221,17 +222,17 @@ Loss Agent::LossOf(CellState ended) {
 
 // Ends a record that this agent does not use. It may happen later, as no caller waits for it.
 void Agent::EndRecord(const RecordRef& record) {
-  const Result<CellState> ended = attachment_->manager().End(record, kNoWait);
+  const Result<CellState> ended = attachment_->lock_table().End(record, kNoWait);
   if (ended.status().code() != StatusCode::kBusy) return;
   attachment_->worker().Defer(record.shard, this, [attachment = attachment_.get(), record] {
-    return attachment->manager().End(record, kWorkerTimeoutNs).status().code();
+    return attachment->lock_table().End(record, kWorkerTimeoutNs).status().code();
   });
 }
 
 Result<Snapshot> Agent::TakeSnapshot(uint64_t timeout_ns) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
-  Result<Snapshot> snapshot = core::TakeSnapshot(attachment_->manager(), timeout_ns);
+  Result<Snapshot> snapshot = core::TakeSnapshot(attachment_->lock_table(), timeout_ns);
   RepairIfBusy(snapshot.status());
   if (!snapshot.ok()) return snapshot;
   for (const ProcessRef dead : snapshot->dead) (void)attachment_->worker().Watch(dead);
@@ -241,7 +242,7 @@ Result<Snapshot> Agent::TakeSnapshot(uint64_t timeout_ns) {
 bool Agent::WouldSelfDeadlock(uint32_t id) {
   if (id >= entries_.size() || entries_[id].state != EntryState::kQueued) return false;
   const Result<bool> waits =
-      core::WouldSelfDeadlock(attachment_->manager(), self_, entries_[id].record, kNoWait);
+      core::WouldSelfDeadlock(attachment_->lock_table(), self_, entries_[id].record, kNoWait);
   RepairIfBusy(waits.status());
   return waits.ok() && *waits;
 }
@@ -249,7 +250,7 @@ bool Agent::WouldSelfDeadlock(uint32_t id) {
 Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t min) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
-  const Result<std::vector<Holdings>> holders = Holders(attachment_->manager(), name, kNoWait);
+  const Result<std::vector<Holdings>> holders = Holders(attachment_->lock_table(), name, kNoWait);
   RepairIfBusy(holders.status());
   if (holders.status().code() == StatusCode::kBusy) return true;
   if (!holders.ok()) return holders.status();
@@ -282,7 +283,7 @@ uint32_t Agent::TakeEntry() {
 }
 
 void Agent::FreeEntry(uint32_t id) {
-  if (entries_[id].state == EntryState::kKept) kept_.Free(id);
+  if (entries_[id].state == EntryState::kBiased) kept_.Free(id);
   ForgetHold(entries_[id]);
   SetState(id, EntryState::kFree);
   --in_use_;
@@ -328,28 +329,29 @@ void Agent::Close(EndReason reason) {
   queued_ = 0;
   for (Entry& entry : entries_) ForgetHold(entry);
   const bool has_operations = !operations_.empty() || !retired_.empty();
-  const Status done = attachment_->manager().TerminateAgent(self_, kNoWait, reason, has_operations);
-  std::vector<OperationPlace> places = std::move(retired_);
+  const Status done =
+      attachment_->lock_table().TerminateAgent(self_, kNoWait, reason, has_operations);
+  std::vector<OperationBuffer> buffers = std::move(retired_);
   for (const Operation& operation : operations_) {
-    places.push_back(operation.place);
-    if (operation.request_place.id != kNoCell) places.push_back(operation.request_place);
+    buffers.push_back(operation.buffer);
+    if (operation.request_buffer.id != kNoCell) buffers.push_back(operation.request_buffer);
   }
-  const auto leave = [attachment = attachment_.get(), self = self_, places] {
-    for (const OperationPlace& place : places) {
+  const auto leave = [attachment = attachment_.get(), self = self_, buffers] {
+    for (const OperationBuffer& buffer : buffers) {
       const segment::OperationCell* const cell =
-          segment::OperationAt(attachment->manager().segment(), place.id);
-      if (cell != nullptr) attachment->FollowExecutor(*cell);
+          segment::OperationAt(attachment->lock_table().segment(), buffer.id);
+      if (cell != nullptr) attachment->FollowCombiner(*cell);
     }
-    attachment->operations().Give(places);
+    attachment->operations().Free(buffers);
     attachment->slots().ReleaseAgent(self);
   };
   if (done.ok()) return leave();
   // The background worker continues, beside the work for single shards. The end of the process ends
   // everything in any case.
   attachment_->worker().Defer(
-      attachment_->manager().segment().geometry().shards, nullptr,
+      attachment_->lock_table().segment().geometry().shards, nullptr,
       [attachment = attachment_.get(), self = self_, reason, has_operations, leave] {
-        const StatusCode code = attachment->manager()
+        const StatusCode code = attachment->lock_table()
                                     .TerminateAgent(self, kWorkerTimeoutNs, reason, has_operations)
                                     .code();
         if (code != StatusCode::kBusy) leave();
@@ -360,63 +362,64 @@ void Agent::Close(EndReason reason) {
 // How an agent keeps the records of names that it used last
 // (docs/decisions/0025-kept-names.md).
 
-Agent::Released Agent::EndOrKeep(uint32_t id) {
+Agent::Released Agent::EndOrBias(uint32_t id) {
   const bool may_keep = id < entries_.size() && entries_[id].state == EntryState::kHeld &&
                         kept_.HasRoom() && !attachment_->IsForkedChild();
   if (!may_keep) return {End(id)};
   CellState state = CellState::kFree;
   const Result<bool> is_kept =
-      attachment_->manager().EndOrKeep(entries_[id].record, kNoWait, state);
+      attachment_->lock_table().EndOrBias(entries_[id].record, kNoWait, state);
   if (is_kept.status().code() == StatusCode::kBusy) {
     return {EndLater(id, EndReason::kReleased, state)};
   }
   if (is_kept.ok() && *is_kept) {
     ForgetHold(entries_[id]);
-    SetState(id, EntryState::kKept);
+    SetState(id, EntryState::kBiased);
     const segment::RequestCell& record = segment::AsRequest(
-        *attachment_->manager().segment().CellByNumber(entries_[id].record.cell - 1));
+        *attachment_->lock_table().segment().CellByNumber(entries_[id].record.cell - 1));
     return {Loss::kNone, kept_.Add(id, record.token.Get())};
   }
   FreeEntry(id);
   return {LossOf(state)};
 }
 
-segment::RequestCell& Agent::KeptRecord(uint32_t slot) const {
+segment::RequestCell& Agent::BiasedRecord(uint32_t slot) const {
   const RecordRef& record = entries_[kept_.IdOf(slot)].record;
-  return segment::AsRequest(*attachment_->manager().segment().CellByNumber(record.cell - 1));
+  return segment::AsRequest(*attachment_->lock_table().segment().CellByNumber(record.cell - 1));
 }
 
-// The token of the hold; 0: the record was closed.
-uint64_t Agent::TakeKept(uint32_t slot, LockMode mode) {
-  const uint64_t token = NextToken(attachment_->manager().segment(), attachment_->host());
+// The token of the hold; 0: the record was revoked.
+uint64_t Agent::AcquireBiased(uint32_t slot, LockMode mode) {
+  const uint64_t token = NextToken(attachment_->lock_table().segment(), attachment_->host());
   const segment::Hold hold{token, turn_ms_, static_cast<uint8_t>(mode)};
-  return segment::TakeKept(KeptRecord(slot), KeptTicket(slot), hold) ? token : 0;
+  return segment::AcquireBiased(BiasedRecord(slot), BiasedTicket(slot), hold) ? token : 0;
 }
 
-bool Agent::GiveBack(uint32_t slot) {
-  return segment::GiveBack(KeptRecord(slot), KeptTicket(slot));
+bool Agent::ReleaseBiased(uint32_t slot) {
+  return segment::ReleaseBiased(BiasedRecord(slot), BiasedTicket(slot));
 }
 
 bool Agent::IsIdle() const {
-  if (in_use_ > KeptSlots::kMax || watches_.IsAnyOpen()) return false;
+  if (in_use_ > BiasedSlots::kMax || watches_.IsAnyOpen()) return false;
   uint32_t idle = 0;
-  for (uint32_t slot = 0; slot < KeptSlots::kMax; ++slot) {
-    if (!IsKept(slot)) continue;
-    const CellState state = KeptRecord(slot).state.Get();
-    if (state == CellState::kRevoked || state == segment::KeptState(KeptTicket(slot))) ++idle;
+  for (uint32_t slot = 0; slot < BiasedSlots::kMax; ++slot) {
+    if (!IsBiasedSlot(slot)) continue;
+    const CellState state = BiasedRecord(slot).state.Get();
+    if (state == CellState::kRevoked || state == segment::BiasedFreeState(BiasedTicket(slot)))
+      ++idle;
   }
   return idle == in_use_;
 }
 
 // Whether it ended any.
-bool Agent::EndIdleKept() {
+bool Agent::EndIdleBiased() {
   bool has_ended = false;
-  for (uint32_t slot = 0; slot < KeptSlots::kMax; ++slot) {
+  for (uint32_t slot = 0; slot < BiasedSlots::kMax; ++slot) {
     const uint32_t id = kept_.IdOf(slot);
-    if (id == KeptSlots::kNone) continue;
-    const CellState state = KeptRecord(slot).state.Get();
+    if (id == BiasedSlots::kNone) continue;
+    const CellState state = BiasedRecord(slot).state.Get();
     const bool is_idle =
-        state == CellState::kRevoked || state == segment::KeptState(KeptTicket(slot));
+        state == CellState::kRevoked || state == segment::BiasedFreeState(BiasedTicket(slot));
     if (!is_idle) continue;
     const RecordRef record = entries_[id].record;
     FreeEntry(id);  // before the record: its cell may be another's then
@@ -427,15 +430,15 @@ bool Agent::EndIdleKept() {
 }
 
 // Ends what was not used since the last sweep, so that an idle process has nothing to sweep for,
-// and what others have closed, so that the table has its cells back.
-void Agent::SweepKept() {
-  for (uint32_t slot = 0; slot < KeptSlots::kMax; ++slot) {
+// and what others have revoked, so that the table has its cells back.
+void Agent::SweepBiased() {
+  for (uint32_t slot = 0; slot < BiasedSlots::kMax; ++slot) {
     const uint32_t id = kept_.IdOf(slot);
-    if (id == KeptSlots::kNone) continue;
-    const segment::RequestCell& record = KeptRecord(slot);
+    if (id == BiasedSlots::kNone) continue;
+    const segment::RequestCell& record = BiasedRecord(slot);
     const CellState state = record.state.Get();
-    const bool is_unused =
-        kept_.IsIdle(slot, record.token.Get()) && state == segment::KeptState(KeptTicket(slot));
+    const bool is_unused = kept_.IsIdle(slot, record.token.Get()) &&
+                           state == segment::BiasedFreeState(BiasedTicket(slot));
     if (!is_unused && state != CellState::kRevoked) continue;
     const RecordRef ref = entries_[id].record;
     FreeEntry(id);
@@ -457,7 +460,7 @@ constexpr int kMaxDeadBlockers = 3;
 
 std::u16string_view CutText(std::u16string_view text) { return text.substr(0, TextLength(text)); }
 
-void WriteRequest(OperationCell& cell, const LockRequest& request) {
+void WriteRequest(OperationCell& cell, const RequestParams& request) {
   cell.mode.Set(static_cast<uint8_t>(request.mode));
   cell.flags.Set(static_cast<uint8_t>((request.if_available ? segment::kOperationIfAvailable : 0) |
                                       (request.steal ? segment::kOperationSteals : 0)));
@@ -489,36 +492,36 @@ RequestEvent::Kind KindOf(Loss loss) {
 }  // namespace
 
 // An own cell: it exists whatever the extent owners say by now.
-OperationCell& Agent::CellOf(const OperationPlace& place) const {
-  return segment::AsOperation(*attachment_->manager().segment().CellByNumber(place.id - 1));
+OperationCell& Agent::CellOf(const OperationBuffer& buffer) const {
+  return segment::AsOperation(*attachment_->lock_table().segment().CellByNumber(buffer.id - 1));
 }
 
-Status Agent::PutInRequest(uint32_t id, const segment::ResourceName& name,
-                           const LockRequest& request) {
-  segment::Segment& segment = attachment_->manager().segment();
+Status Agent::PublishRequest(uint32_t id, const segment::ResourceName& name,
+                             const RequestParams& request) {
+  segment::Segment& segment = attachment_->lock_table().segment();
   const segment::OperationTexts texts{
       {name.units(), name.length()}, CutText(request.label), CutText(request.call_site)};
-  const Result<OperationPlace> place = attachment_->operations().Take(texts.cells());
-  if (!place.ok()) return place.status();
-  OperationCell& cell = CellOf(*place);
-  segment::WriteTexts(segment, cell, place->text, texts);
+  const Result<OperationBuffer> buffer = attachment_->operations().Allocate(texts.cells());
+  if (!buffer.ok()) return buffer.status();
+  OperationCell& cell = CellOf(*buffer);
+  segment::WriteTexts(segment, cell, buffer->text, texts);
   WriteRequest(cell, request);
   SetState(id, EntryState::kArriving);
-  PutIn({.place = *place,
-         .request_place = {},
-         .shard = name.ShardIn(segment),
-         .id = id,
-         .kind = OperationKind::kRequest});
+  Publish({.buffer = *buffer,
+           .request_buffer = {},
+           .shard = name.ShardIn(segment),
+           .id = id,
+           .kind = OperationKind::kRequest});
   return Status();
 }
 
 // `seen`: what this agent has seen of the record, and perhaps ended.
-Status Agent::PutInEnd(uint32_t id, EndReason reason, CellState seen) {
-  const Result<OperationPlace> place = attachment_->operations().Take(0);
-  if (!place.ok()) return place.status();
-  OperationCell& cell = CellOf(*place);
-  Operation operation{.place = *place,
-                      .request_place = {},
+Status Agent::PublishEnd(uint32_t id, EndReason reason, CellState seen) {
+  const Result<OperationBuffer> buffer = attachment_->operations().Allocate(0);
+  if (!buffer.ok()) return buffer.status();
+  OperationCell& cell = CellOf(*buffer);
+  Operation operation{.buffer = *buffer,
+                      .request_buffer = {},
                       .shard = entries_[id].record.shard,
                       .id = id,
                       .kind = OperationKind::kEnd};
@@ -527,7 +530,7 @@ Status Agent::PutInEnd(uint32_t id, EndReason reason, CellState seen) {
         return other.id == id && other.kind == OperationKind::kRequest;
       });
   if (entries_[id].state == EntryState::kArriving && request != operations_.end()) {
-    operation.request_place = request->place;
+    operation.request_buffer = request->buffer;
     operation.shard = request->shard;
   }
   cell.name_length.Set(0);
@@ -536,15 +539,15 @@ Status Agent::PutInEnd(uint32_t id, EndReason reason, CellState seen) {
   cell.reason.Set(static_cast<uint8_t>(reason));
   cell.cell.Set(entries_[id].record.cell);
   cell.ticket.Set(entries_[id].record.ticket);
-  cell.request.Set(operation.request_place.id);
+  cell.request.Set(operation.request_buffer.id);
   cell.ended.Set(seen);
-  PutIn(operation);
+  Publish(operation);
   return Status();
 }
 
 // Common to both kinds. Any thread may execute the operation before this returns.
-void Agent::PutIn(const Operation& operation) {
-  OperationCell& cell = CellOf(operation.place);
+void Agent::Publish(const Operation& operation) {
+  OperationCell& cell = CellOf(operation.buffer);
   cell.shard.Set(operation.shard);
   cell.kind.Set(operation.kind);
   cell.process_slot.Set(self_.process.slot);
@@ -554,73 +557,77 @@ void Agent::PutIn(const Operation& operation) {
   cell.agent_generation.Publish(self_.generation);
   cell.request_id.Set(operation.id);
   cell.token.Set(0);
-  cell.executor_slot.Set(self_.process.slot);
-  attachment_->manager().PutIn(operation.place.id, cell);
+  cell.combiner_slot.Set(self_.process.slot);
+  attachment_->lock_table().Publish(operation.buffer.id, cell);
   operations_.push_back(operation);
   operations_.back().number = cell.number.Get();
   if (cell.state.Acquire() == OperationState::kPending) {
-    return Visit(operation.shard, {operation.place.id, cell.number.Get()});
+    return DeferEntry(operation.shard, {operation.buffer.id, cell.number.Get()});
   }
-  attachment_->FollowExecutor(cell);
-  LookForAnswers();
+  attachment_->FollowCombiner(cell);
+  MarkAnswered();
 }
 
 // The combiner may die after it has executed an operation and before it notifies the agent. It then
 // leaves nothing that needs a repair.
-void Agent::LookForAnswers() { entry_.answered.Exchange(1); }
+void Agent::MarkAnswered() { entry_.answered.Exchange(1); }
 
-// A cell may be written again once it is in no intake. A repair leaves an executed cell linked; a
-// thread that enters the shard executes its intake, so the cell is not linked afterwards.
-void Agent::GivePlace(const OperationPlace& place, uint32_t shard) {
-  const auto pass = [attachment = attachment_.get(), shard, &cell = CellOf(place)](uint64_t wait) {
-    WakeQueue wake_queue(attachment->manager().segment(), attachment->host());
-    const auto lock = attachment->manager().Enter(shard, wake_queue, wait);
+// A cell may be written again once it is in no publication list. A repair leaves an executed cell
+// linked; a thread that enters the shard executes its publication list, so the cell is not linked
+// afterwards.
+void Agent::FreeBuffer(const OperationBuffer& buffer, uint32_t shard) {
+  const auto pass = [attachment = attachment_.get(), shard, &cell = CellOf(buffer)](uint64_t wait) {
+    WakeQueue wake_queue(attachment->lock_table().segment(), attachment->host());
+    const auto lock = attachment->lock_table().Enter(shard, wake_queue, wait);
     if (lock.ok()) cell.state.Publish(OperationState::kDone);
     return lock.status().code();
   };
-  const bool is_out = CellOf(place).state.Acquire() != OperationState::kExecuted;
-  if (is_out || pass(kNoWait) == StatusCode::kOk) return attachment_->operations().Give(place);
-  retired_.push_back(place);
+  const bool is_out = CellOf(buffer).state.Acquire() != OperationState::kExecuted;
+  if (is_out || pass(kNoWait) == StatusCode::kOk) return attachment_->operations().Free(buffer);
+  retired_.push_back(buffer);
   attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, pass] {
     const StatusCode code = pass(kWorkerTimeoutNs);
     if (code == StatusCode::kBusy) return code;
-    attachment->manager().segment().agent(self.index).answered.Exchange(1);
+    attachment->lock_table().segment().agent(self.index).answered.Exchange(1);
     attachment->host().Ring(self);
     return code;
   });
 }
 
-void Agent::GiveRetired() {
-  const auto is_out = [this](const OperationPlace& place) {
-    return CellOf(place).state.Acquire() == OperationState::kDone;
+void Agent::FreeRetired() {
+  const auto is_out = [this](const OperationBuffer& buffer) {
+    return CellOf(buffer).state.Acquire() == OperationState::kDone;
   };
   const auto rest = std::stable_partition(retired_.begin(), retired_.end(),
-                                          [&](const auto& place) { return !is_out(place); });
-  attachment_->operations().Give({rest, retired_.end()});
+                                          [&](const auto& buffer) { return !is_out(buffer); });
+  attachment_->operations().Free({rest, retired_.end()});
   retired_.erase(rest, retired_.end());
 }
 
-// While an operation is in the intake, this process visits the shard until it is executed.
-void Agent::Visit(uint32_t shard, const LockManager::OperationRef& operation) {
-  std::shared_ptr<ShardVisit>& visit = visits_[shard];
-  if (visit != nullptr && visit->Add(operation)) return;
-  // The worker copies a task before each attempt; all attempts share the visit's state.
-  visit = std::make_shared<ShardVisit>(*attachment_, self_, visit_log_, shard, operation);
-  attachment_->worker().Defer(shard, this, [visit] { return (*visit)(); });
+// While an operation is published, the worker of this process enters the shard until it is
+// executed.
+void Agent::DeferEntry(uint32_t shard, const LockTable::OperationRef& operation) {
+  std::shared_ptr<DeferredEntry>& deferred = deferred_entries_[shard];
+  if (deferred != nullptr && deferred->Add(operation)) return;
+  // The worker copies a task before each attempt; all attempts share the state of the deferred
+  // entry.
+  deferred =
+      std::make_shared<DeferredEntry>(*attachment_, self_, worker_reports_, shard, operation);
+  attachment_->worker().Defer(shard, this, [deferred] { return (*deferred)(); });
 }
 
-void Agent::ReadVisits(std::vector<RequestEvent>& events) {
+void Agent::ReadWorkerReports(std::vector<RequestEvent>& events) {
   std::vector<uint32_t> done;
-  std::vector<VisitLog::Stall> stalls;
-  std::vector<VisitLog::End> ends;
-  std::vector<VisitLog::Reaped> reaped;
+  std::vector<WorkerReports::Stall> stalls;
+  std::vector<WorkerReports::End> ends;
+  std::vector<WorkerReports::Reaped> reaped;
   {
-    const std::lock_guard<std::mutex> guard(visit_log_->mutex);
-    done.swap(visit_log_->done);
-    stalls.swap(visit_log_->stalls);
-    ends.swap(visit_log_->ends);
-    reaped.swap(visit_log_->reaped);
-    visit_log_->has_news.store(false);
+    const std::lock_guard<std::mutex> guard(worker_reports_->mutex);
+    done.swap(worker_reports_->done);
+    stalls.swap(worker_reports_->stalls);
+    ends.swap(worker_reports_->ends);
+    reaped.swap(worker_reports_->reaped);
+    worker_reports_->has_news.store(false);
   }
   // One waiting request is enough to warn of the stopped process.
   for (const auto& [shard, process_id] : stalls) {
@@ -632,31 +639,32 @@ void Agent::ReadVisits(std::vector<RequestEvent>& events) {
     if (waiting == operations_.end()) continue;
     events.push_back({waiting->id, RequestEvent::Kind::kStalled, process_id, Status()});
   }
-  for (const auto& [id, ended] : ends) Told(id, ended, 0, events);
+  for (const auto& [id, ended] : ends) ReportEnd(id, ended, 0, events);
   for (const auto& [id, attempts] : reaped) SubmitPostponed(id, attempts, events);
   for (const uint32_t shard : done) {
-    const auto visit = visits_.find(shard);
-    if (visit != visits_.end() && visit->second->IsOver()) visits_.erase(visit);
+    const auto deferred = deferred_entries_.find(shard);
+    if (deferred != deferred_entries_.end() && deferred->second->IsOver())
+      deferred_entries_.erase(deferred);
     // The operations that could not be executed.
     for (const Operation& operation : operations_) {
-      const bool is_pending = CellOf(operation.place).state.Acquire() == OperationState::kPending;
+      const bool is_pending = CellOf(operation.buffer).state.Acquire() == OperationState::kPending;
       if (operation.shard != shard || !is_pending) continue;
-      Visit(shard, {operation.place.id, operation.number});
+      DeferEntry(shard, {operation.buffer.id, operation.number});
     }
   }
-  if (!done.empty()) LookForAnswers();
+  if (!done.empty()) MarkAnswered();
 }
 
 // Called after the events were taken and before they are read: the answer to an operation is stored
 // before the event of its record.
 void Agent::ReadAnswers(std::vector<RequestEvent>& events) {
   entry_.answered.Exchange(0);
-  if (!retired_.empty()) GiveRetired();
+  if (!retired_.empty()) FreeRetired();
   const std::vector<Operation> operations = std::exchange(operations_, {});
   // From the newest to the oldest. They are executed meanwhile, and an end after its request.
   std::vector<bool> is_pending(operations.size());
   for (size_t i = operations.size(); i-- > 0;) {
-    is_pending[i] = CellOf(operations[i].place).state.Acquire() == OperationState::kPending;
+    is_pending[i] = CellOf(operations[i].buffer).state.Acquire() == OperationState::kPending;
   }
   for (size_t i = 0; i < operations.size(); ++i) {
     if (is_pending[i]) {
@@ -669,22 +677,23 @@ void Agent::ReadAnswers(std::vector<RequestEvent>& events) {
 
 void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& events) {
   const uint32_t id = operation.id;
-  const OperationCell& cell = CellOf(operation.place);
-  attachment_->FollowExecutor(cell);
+  const OperationCell& cell = CellOf(operation.buffer);
+  attachment_->FollowCombiner(cell);
   if (operation.kind == OperationKind::kEnd) {
-    Told(id, cell.ended.Get(), cell.token.Get(), events);
-    GivePlace(operation.place, operation.shard);
-    if (operation.request_place.id != kNoCell) GivePlace(operation.request_place, operation.shard);
+    ReportEnd(id, cell.ended.Get(), cell.token.Get(), events);
+    FreeBuffer(operation.buffer, operation.shard);
+    if (operation.request_buffer.id != kNoCell)
+      FreeBuffer(operation.request_buffer, operation.shard);
     return;
   }
   // Its end follows, and needs this answer.
-  if (entries_[id].is_end_put_in) return;
+  if (entries_[id].is_end_published) return;
   Result<RequestReply> reply = ReplyOf(cell);
   const bool is_missed = reply.ok() && reply->outcome == RequestOutcome::kMissed;
   if (is_missed && entries_[id].state != EntryState::kAbandoned) {
     reply = AnswerMiss(operation, *reply);
   }
-  GivePlace(operation.place, operation.shard);
+  FreeBuffer(operation.buffer, operation.shard);
   Settle(id, reply, events);
 }
 
@@ -711,32 +720,32 @@ void Agent::Settle(uint32_t id, const Result<RequestReply>& reply,
 }
 
 Result<RequestReply> Agent::AnswerMiss(const Operation& operation, const RequestReply& reply) {
-  const OperationCell& cell = CellOf(operation.place);
+  const OperationCell& cell = CellOf(operation.buffer);
   segment::OperationTexts texts;
-  if (!segment::ReadTexts(attachment_->manager().segment(), operation.place.id, cell, texts)) {
+  if (!segment::ReadTexts(attachment_->lock_table().segment(), operation.buffer.id, cell, texts)) {
     return reply;
   }
   const segment::ResourceName name(texts.name.data(), static_cast<uint32_t>(texts.name.size()));
-  return AnswerLater(operation.id, name, LockRequestFrom(cell, texts), reply, 0);
+  return AnswerLater(operation.id, name, RequestParamsFrom(cell, texts), reply, 0);
 }
 
-// kBusy: the outcome comes later. The request is in the intake of its shard, or is made again once
-// dead processes are reaped there.
+// kBusy: the outcome comes later. The request is in the publication list of its shard, or is made
+// again once dead processes are reaped there.
 Result<RequestReply> Agent::Submit(uint32_t id, const segment::ResourceName& name,
-                                   const LockRequest& request, int attempts) {
-  LockManager& manager = attachment_->manager();
-  Result<RequestReply> reply = manager.Request(self_, name, request, kNoWait);
+                                   const RequestParams& request, int attempts) {
+  LockTable& lock_table = attachment_->lock_table();
+  Result<RequestReply> reply = lock_table.Request(self_, name, request, kNoWait);
   if (reply.ok() && reply->outcome != RequestOutcome::kMissed) return reply;
-  // A table that is full must not refuse a request for the sake of a name that is only kept.
-  if (IsForWantOfRoom(reply.status()) && EndIdleKept()) {
-    reply = manager.Request(self_, name, request, kNoWait);
+  // A table that is full must not refuse a request for the sake of a biased record that is free.
+  if (IsForWantOfRoom(reply.status()) && EndIdleBiased()) {
+    reply = lock_table.Request(self_, name, request, kNoWait);
   }
   return AnswerLater(id, name, request, reply, attempts);
 }
 
 // A dead holder must not make a lock unavailable.
 Result<RequestReply> Agent::AnswerLater(uint32_t id, const segment::ResourceName& name,
-                                        const LockRequest& request, Result<RequestReply> reply,
+                                        const RequestParams& request, Result<RequestReply> reply,
                                         int attempts) {
   const bool is_missed = reply.ok() && reply->outcome == RequestOutcome::kMissed;
   if (is_missed && attempts < kMaxDeadBlockers) {
@@ -745,15 +754,15 @@ Result<RequestReply> Agent::AnswerLater(uint32_t id, const segment::ResourceName
     if (!is_later.ok()) reply = is_later.status();
   }
   if (reply.status().code() != StatusCode::kBusy) return reply;
-  const Status put_in = PutInRequest(id, name, request);
-  if (put_in.ok()) return reply;
-  RepairIfBusy(reply.status());  // no visit does
-  return put_in;
+  const Status published = PublishRequest(id, name, request);
+  if (published.ok()) return reply;
+  RepairIfBusy(reply.status());  // no deferred entry does
+  return published;
 }
 
 // Ending the records of the dead takes as long as they have many: the background worker does it.
 Result<bool> Agent::PostponeIfDead(uint32_t id, const segment::ResourceName& name,
-                                   const LockRequest& request, const Blocker& blocker,
+                                   const RequestParams& request, const Blocker& blocker,
                                    int attempts) {
   std::vector<segment::ProcessRef> dead;
   const auto add_if_dead = [&](segment::ProcessRef process) {
@@ -763,7 +772,7 @@ Result<bool> Agent::PostponeIfDead(uint32_t id, const segment::ResourceName& nam
     dead.push_back(process);
   };
   if (blocker.several) {
-    const auto holders = Holders(attachment_->manager(), name, kNoWait);
+    const auto holders = Holders(attachment_->lock_table(), name, kNoWait);
     if (!holders.ok()) return holders.status();
     for (const Holdings& holdings : *holders) add_if_dead(holdings.process);
   } else {
@@ -775,23 +784,24 @@ Result<bool> Agent::PostponeIfDead(uint32_t id, const segment::ResourceName& nam
                     std::u16string(request.call_site),
                     request};
   SetState(id, EntryState::kArriving);
-  const uint32_t shard = name.ShardIn(attachment_->manager().segment());
-  attachment_->worker().Defer(
-      shard, this,
-      [attachment = attachment_.get(), log = visit_log_, self = self_, shard, id, dead, attempts] {
-        bool was_busy = false;
-        for (const segment::ProcessRef process : dead) {
-          const Status done = attachment->manager().ReapInShard(process, shard, kWorkerTimeoutNs);
-          was_busy = was_busy || done.code() == StatusCode::kBusy;
-        }
-        {
-          const std::lock_guard<std::mutex> guard(log->mutex);
-          log->reaped.push_back({id, was_busy ? attempts : attempts + 1});
-          log->has_news.store(true);
-        }
-        attachment->host().Ring(self);
-        return StatusCode::kOk;
-      });
+  const uint32_t shard = name.ShardIn(attachment_->lock_table().segment());
+  attachment_->worker().Defer(shard, this,
+                              [attachment = attachment_.get(), log = worker_reports_, self = self_,
+                               shard, id, dead, attempts] {
+                                bool was_busy = false;
+                                for (const segment::ProcessRef process : dead) {
+                                  const Status done = attachment->lock_table().ReapInShard(
+                                      process, shard, kWorkerTimeoutNs);
+                                  was_busy = was_busy || done.code() == StatusCode::kBusy;
+                                }
+                                {
+                                  const std::lock_guard<std::mutex> guard(log->mutex);
+                                  log->reaped.push_back({id, was_busy ? attempts : attempts + 1});
+                                  log->has_news.store(true);
+                                }
+                                attachment->host().Ring(self);
+                                return StatusCode::kOk;
+                              });
   return true;
 }
 
@@ -808,25 +818,27 @@ void Agent::SubmitPostponed(uint32_t id, int attempts, std::vector<RequestEvent>
 }
 
 // Reports the outcome of an end to the request that waits for it.
-void Agent::Told(uint32_t id, CellState ended, uint64_t token, std::vector<RequestEvent>& events) {
+void Agent::ReportEnd(uint32_t id, CellState ended, uint64_t token,
+                      std::vector<RequestEvent>& events) {
   const bool is_awaited = entries_[id].state == EntryState::kLeaving;
-  entries_[id].is_end_put_in = false;
+  entries_[id].is_end_published = false;
   FreeEntry(id);
   if (!is_awaited) return;
   events.push_back({id, KindOf(LossOf(ended)), token, Status()});
 }
 
-// The shard is locked: the end goes into the intake. For a request that was not granted no caller
-// waits for the outcome.
+// The shard is locked: the end goes into the publication list. For a request that was not granted
+// no caller waits for the outcome.
 Loss Agent::EndLater(uint32_t id, EndReason reason, CellState seen) {
   const bool is_held = IsHolding(entries_[id].state);
   const bool is_arriving = entries_[id].state == EntryState::kArriving;
-  const bool is_put_in = PutInEnd(id, reason, seen).ok();
+  const bool is_published = PublishEnd(id, reason, seen).ok();
   ForgetHold(entries_[id]);
-  entries_[id].is_end_put_in = is_put_in;
+  entries_[id].is_end_published = is_published;
   SetState(id, is_held ? EntryState::kLeaving : EntryState::kAbandoned);
-  // No room for another operation. A request in the intake is ended once it has left the intake.
-  if (!is_put_in && !is_arriving) EndByWorker(id, reason, seen);
+  // No room for another operation. A request in the publication list is ended once it has left the
+  // publication list.
+  if (!is_published && !is_arriving) EndByWorker(id, reason, seen);
   return is_held ? Loss::kUnknown : Loss::kNone;
 }
 
@@ -834,10 +846,10 @@ void Agent::EndByWorker(uint32_t id, EndReason reason, CellState seen) {
   const RecordRef record = entries_[id].record;
   attachment_->worker().Defer(
       record.shard, this,
-      [attachment = attachment_.get(), log = visit_log_, self = self_, id, record, reason,
+      [attachment = attachment_.get(), log = worker_reports_, self = self_, id, record, reason,
        state = std::make_shared<CellState>(seen)] {  // all attempts share it
         const Result<CellState> ended =
-            attachment->manager().End(record, kWorkerTimeoutNs, reason, *state);
+            attachment->lock_table().End(record, kWorkerTimeoutNs, reason, *state);
         if (ended.status().code() == StatusCode::kBusy) return StatusCode::kBusy;
         {
           const std::lock_guard<std::mutex> guard(log->mutex);
@@ -861,7 +873,7 @@ Result<std::unique_ptr<WaitWalk>> Agent::BeginWaitWalk(std::span<const uint32_t>
       starts.push_back(entries_[id].record);
     }
   }
-  return std::make_unique<WaitWalk>(attachment_->manager(), WaitWalk::Options{with_queues},
+  return std::make_unique<WaitWalk>(attachment_->lock_table(), WaitWalk::Options{with_queues},
                                     std::move(starts));
 }
 
@@ -875,7 +887,7 @@ Result<Snapshot> Agent::HoldersOf(const segment::ResourceName& name, uint32_t ma
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   Result<std::vector<RecordCopy>> holders =
-      core::HoldersOf(attachment_->manager(), name, max, kNoWait);
+      core::HoldersOf(attachment_->lock_table(), name, max, kNoWait);
   RepairIfBusy(holders.status());
   if (!holders.ok()) return holders.status();
   Snapshot snapshot;
@@ -907,7 +919,7 @@ std::optional<RequestEvent> TakeDecision(uint32_t id, std::vector<RequestEvent>&
 }  // namespace
 
 bool Agent::HasEvents() const {
-  return segment::HasEvents(entry_) || visit_log_->has_news.load() || rescan_.is_running;
+  return segment::HasEvents(entry_) || worker_reports_->has_news.load() || rescan_.is_running;
 }
 
 // Announces its sleep, then rechecks; a peer adds its event, then checks for a sleeper. Each sleep
@@ -937,7 +949,7 @@ void Agent::WakeUp() {
   adaptive_spin_.Woken();
 }
 
-std::optional<RequestEvent> Agent::LookFor(uint32_t id, std::vector<RequestEvent>& others) {
+std::optional<RequestEvent> Agent::PollFor(uint32_t id, std::vector<RequestEvent>& others) {
   if (!HasEvents() && !AwaitEvents()) return std::nullopt;
   TakeEvents(others);
   return TakeDecision(id, others);
@@ -955,19 +967,19 @@ std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
     if (AwaitEvents() || !GoToSleep()) continue;
     doorbell_.Wait(end_ns - now_ns);
     WakeUp();
-    HearDoorbell();
+    OnDoorbellRung();
   }
 }
 
 void Agent::TakeEvents(std::vector<RequestEvent>& events) {
   if (attachment_->IsForkedChild()) return;  // they are its parent's
-  if (visit_log_->has_news.load()) ReadVisits(events);
+  if (worker_reports_->has_news.load()) ReadWorkerReports(events);
   if (entry_.rescan.LoadSeqCst() != 0) BeginRescan();
   if (rescan_.is_running) Rescan(events);
   records_.clear();
-  core::TakeEvents(attachment_->manager().segment(), self_.index, records_);
+  core::TakeEvents(attachment_->lock_table().segment(), self_.index, records_);
   if (entry_.answered.LoadSeqCst() != 0) ReadAnswers(events);
-  if (!records_.empty()) adaptive_spin_.Heard();
+  if (!records_.empty()) adaptive_spin_.OnEvents();
   for (const RecordEvent& record : records_) Read(record, events);
   if (blocked_.empty()) return;
   attachment_->worker().UpdateBlockers(blocked_);
@@ -981,11 +993,11 @@ void Agent::BeginRescan() {
   rescan_ = {};
   rescan_.is_running = true;
   // A peer may wait for a shard whose lock word names this process.
-  segment::DisownShards(attachment_->manager().segment(), self_.process, attachment_->host());
+  segment::DisownShards(attachment_->lock_table().segment(), self_.process, attachment_->host());
 }
 
 void Agent::Rescan(std::vector<RequestEvent>& events) {
-  segment::Segment& segment = attachment_->manager().segment();
+  segment::Segment& segment = attachment_->lock_table().segment();
   const uint32_t shards = segment.geometry().shards;
   std::vector<RecordEvent> found;
   std::vector<RecordEvent> popped;
@@ -993,8 +1005,8 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
   while (rescan_.shard < shards && found.size() < kRecordsPerRescan) {
     const uint32_t shard = rescan_.shard;
     const bool has_records = segment.agent_list(self_.index, shard).Get() != kNoCell;
-    const Status done = has_records ? attachment_->manager().Rescan(self_, shard, rescan_.position,
-                                                                    found, popped, kNoWait)
+    const Status done = has_records ? attachment_->lock_table().Rescan(
+                                          self_, shard, rescan_.position, found, popped, kNoWait)
                                     : Status();
     if (!done.ok()) RescanLater(shard);
     if (has_records && done.ok() && !rescan_.position.is_complete) continue;
@@ -1039,10 +1051,10 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
 void Agent::RescanLater(uint32_t shard) {
   rescan_.is_complete = false;
   attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
-    WakeQueue wake_queue(attachment->manager().segment(), attachment->host());
-    const auto lock = attachment->manager().Enter(shard, wake_queue, kWorkerTimeoutNs);
+    WakeQueue wake_queue(attachment->lock_table().segment(), attachment->host());
+    const auto lock = attachment->lock_table().Enter(shard, wake_queue, kWorkerTimeoutNs);
     if (!lock.ok()) return lock.status().code();
-    attachment->manager().segment().agent(self.index).rescan.Exchange(1);
+    attachment->lock_table().segment().agent(self.index).rescan.Exchange(1);
     wake_queue.Add(self.index);
     return StatusCode::kOk;
   });
@@ -1059,9 +1071,9 @@ Agent::Entry* Agent::Find(const RecordEvent& record) {
 // Whether a record that names this agent is none of its requests: corruption. No other process ends
 // the record while this process lives, and its name would stay locked.
 //
-// REQUIRES: it was read inside its shard, and the answers after that: entering executes the intake,
-// so the record of an operation has an entry now. The loss of a release that is awaited is read
-// from its record, which the worker or the intake ends.
+// REQUIRES: it was read inside its shard, and the answers after that: entering executes the
+// publication list, so the record of an operation has an entry now. The loss of a release that is
+// awaited is read from its record, which the worker or the publication list ends.
 bool Agent::IsUnknown(const RecordEvent& record) {
   if (Find(record) != nullptr) return false;
   if (record.request_id >= entries_.size()) return true;
@@ -1079,7 +1091,7 @@ void Agent::EndByWorker(uint32_t shard, std::vector<RecordRef> records) {
   auto rest = std::make_shared<std::vector<RecordRef>>(std::move(records));
   attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), rest] {
     for (size_t i = 0; i < kRecordsPerTask && !rest->empty(); ++i) {
-      const Status ended = attachment->manager().End(rest->back(), kWorkerTimeoutNs).status();
+      const Status ended = attachment->lock_table().End(rest->back(), kWorkerTimeoutNs).status();
       if (ended.code() == StatusCode::kBusy) return StatusCode::kBusy;
       rest->pop_back();
     }

@@ -18,10 +18,10 @@
 #include "core/adaptive_spin.h"
 #include "core/agent_watches.h"
 #include "core/attachment.h"
-#include "core/lock_request.h"
+#include "core/deferred_entry.h"
 #include "core/operation_pool.h"
 #include "core/record_event.h"
-#include "core/shard_visit.h"
+#include "core/request_params.h"
 #include "core/snapshot.h"
 #include "core/sweep.h"
 #include "platform/doorbell.h"
@@ -30,26 +30,26 @@
 
 namespace holdfast::core {
 
-// The records that an agent keeps (segment/kept_record.h): at most kMax, each in a separate slot.
+// The records that an agent keeps (segment/biased_record.h): at most kMax, each in a separate slot.
 // Notified that a slot becomes free, before its record is freed.
-class KeptObserver {
+class BiasObserver {
  public:
-  virtual void OnKeptFreed(uint32_t slot) = 0;
+  virtual void OnBiasedSlotFreed(uint32_t slot) = 0;
 
  protected:
-  ~KeptObserver() = default;
+  ~BiasObserver() = default;
 };
 
 // Owned by one agent; used only on its thread.
-class KeptSlots {
+class BiasedSlots {
  public:
   // Few, because each uses two cells of a table that others share.
   static constexpr uint32_t kMax = 8;
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  KeptSlots() { ids_.fill(kNone); }
+  BiasedSlots() { ids_.fill(kNone); }
 
-  void SetObserver(KeptObserver* observer) { observer_ = observer; }
+  void SetObserver(BiasObserver* observer) { observer_ = observer; }
 
   // The slot of a request; kNone: it is in none.
   uint32_t SlotOf(uint32_t id) const {
@@ -61,7 +61,7 @@ class KeptSlots {
   // kNone: the slot is free.
   uint32_t IdOf(uint32_t slot) const { return ids_[slot]; }
   bool HasRoom() const { return SlotOf(kNone) != kNone; }
-  // The slot of a request that is kept from now on, also if it was before. REQUIRES: HasRoom().
+  // The slot of a request that is biased from now on, also if it was before. REQUIRES: HasRoom().
   uint32_t Add(uint32_t id, uint64_t token) {
     const uint32_t known = SlotOf(id);
     const uint32_t slot = known == kNone ? SlotOf(kNone) : known;
@@ -74,9 +74,9 @@ class KeptSlots {
     const uint32_t slot = SlotOf(id);
     if (slot == kNone) return;
     ids_[slot] = kNone;
-    if (observer_ != nullptr) observer_->OnKeptFreed(slot);
+    if (observer_ != nullptr) observer_->OnBiasedSlotFreed(slot);
   }
-  // Whether the record has not been taken since the last call. `token`: of its last hold.
+  // Whether the record has not been acquired since the last call. `token`: of its last hold.
   bool IsIdle(uint32_t slot, uint64_t token) {
     const bool is_idle = tokens_[slot] == token;
     tokens_[slot] = token;
@@ -86,7 +86,7 @@ class KeptSlots {
  private:
   std::array<uint32_t, kMax> ids_{};
   std::array<uint64_t, kMax> tokens_{};  // of the last hold, at the last check
-  KeptObserver* observer_ = nullptr;
+  BiasObserver* observer_ = nullptr;
 };
 
 class WaitWalk;
@@ -128,34 +128,34 @@ class Agent {
     uint64_t token = 0;  // when granted
   };
   // Never waits, repairs or reaps. If the shard is locked or needs a repair, the request takes its
-  // place in the shard's intake and is kQueued; an event brings its outcome. So it is if dead
-  // processes keep a lock from an `if_available` request. The agent sets the id and the time of
-  // `request`.
-  Result<Answer> Request(const segment::ResourceName& name, LockRequest& request);
+  // place in the shard's publication list and is kQueued; an event brings its outcome. So it is if
+  // dead processes keep a lock from an `if_available` request. The agent sets the id and the time
+  // of `request`.
+  Result<Answer> Request(const segment::ResourceName& name, RequestParams& request);
   // Cancels a queued request, or releases a granted one. Takes effect before every later request to
   // the shard. Afterwards the id is free and no event about it comes. Exception: the answer is
   // kUnknown; then one event comes, of kind kReleased, kLost, kExpired or kDamaged.
   Loss End(uint32_t id, EndReason ending = EndReason::kReleased);
-  // Releases a granted request like End(), but keeps its record if no other agent is concerned
-  // (segment/kept_record.h). The id then stays valid.
+  // Releases a granted request like End(), but biases its record if no other agent is concerned
+  // (segment/biased_record.h). The id then stays valid.
   struct Released {
     Loss loss = Loss::kNone;
-    uint32_t slot = KeptSlots::kNone;  // where it is kept
+    uint32_t slot = BiasedSlots::kNone;  // of the biased record
   };
-  Released EndOrKeep(uint32_t id);
-  bool IsKept(uint32_t slot) const {
-    return slot < KeptSlots::kMax && kept_.IdOf(slot) != KeptSlots::kNone;
+  Released EndOrBias(uint32_t id);
+  bool IsBiasedSlot(uint32_t slot) const {
+    return slot < BiasedSlots::kMax && kept_.IdOf(slot) != BiasedSlots::kNone;
   }
   // The record in a slot. JavaScript takes it and gives it back through a view of it; these two do
-  // the same. False: it was closed.
-  segment::RequestCell& KeptRecord(uint32_t slot) const;
-  uint64_t KeptTicket(uint32_t slot) const { return entries_[kept_.IdOf(slot)].record.ticket; }
-  uint64_t TakeKept(uint32_t slot, LockMode mode);
-  bool GiveBack(uint32_t slot);
-  // Notified before this agent frees a kept record: nothing may be stored into it from then on.
-  void SetKeptObserver(KeptObserver* observer) { kept_.SetObserver(observer); }
+  // the same. False: it was revoked.
+  segment::RequestCell& BiasedRecord(uint32_t slot) const;
+  uint64_t BiasedTicket(uint32_t slot) const { return entries_[kept_.IdOf(slot)].record.ticket; }
+  uint64_t AcquireBiased(uint32_t slot, LockMode mode);
+  bool ReleaseBiased(uint32_t slot);
+  // Notified before this agent frees a biased record: nothing may be stored into it from then on.
+  void SetBiasObserver(BiasObserver* observer) { kept_.SetObserver(observer); }
   segment::Shared<uint64_t>& last_token() {
-    return attachment_->manager().segment().header().last_token;
+    return attachment_->lock_table().segment().header().last_token;
   }
   // Whether requests are possible now; the time for requests of this turn of the loop.
   Status CheckUsable();
@@ -163,9 +163,9 @@ class Agent {
 
   // Like End(), but no event follows in any case.
   void Abandon(uint32_t id, EndReason ending);
-  // A kept record counts as held: its record alone says whether it is taken.
+  // A biased record counts as held: its record alone says whether it is held.
   bool IsHeld(uint32_t id) const { return id < entries_.size() && IsHolding(entries_[id].state); }
-  // Of a valid id; none while the request is in the intake. For tests that count tickets.
+  // Of a valid id; none while the request is in the publication list. For tests that count tickets.
   RecordRef RecordOf(uint32_t id) const { return entries_[id].record; }
   Result<Snapshot> TakeSnapshot(uint64_t timeout_ns);
   // Whether at least `min` live processes hold the name, or one exclusively. Also true while the
@@ -185,7 +185,7 @@ class Agent {
   void CloseWatch(uint32_t id) { watches_.Close(id); }
   bool ArmWatch(uint32_t id) { return watches_.Arm(id); }
   bool HasWatchNews() const { return watches_.HasNews(); }
-  void ToldWatchNews() { watches_.Told(); }
+  void ReportedWatchNews() { watches_.ReportEnd(); }
   // Whether the doorbell of this agent may be rung for something it waits for.
   bool AwaitsDoorbell() const { return queued_ > 0 || watches_.is_armed(); }
 
@@ -193,15 +193,15 @@ class Agent {
   uint32_t queued() const { return queued_; }
   // The number of requests that wait or hold: while there are any, events may come.
   uint32_t in_use() const { return in_use_; }
-  // Whether it waits for, holds and watches nothing. A kept record counts only while it is taken.
+  // Whether it waits for, holds and watches nothing. A biased record counts only while it is held.
   bool IsIdle() const;
 
   int doorbell_fd() const { return doorbell_.fd(); }
   // False once the segment was removed or replaced, or this process has lost its slot. Then every
   // request fails, and no lock protects anything.
-  bool IsConnected() const { return place_.ok(); }
+  bool IsConnected() const { return bucket_status_.ok(); }
   // Why it is not connected.
-  const Status& place() const { return place_; }
+  const Status& bucket_status() const { return bucket_status_; }
   // The fallback of the mechanisms; called about once a second while this agent has requests.
   void Sweep();
   // The same, at most once a second. In between it only checks that the segment is still in place.
@@ -221,7 +221,7 @@ class Agent {
   void WakeUp();
   // The doorbell was rung. It is drained before the agent sleeps again, and not now: an agent that
   // is rung has a lock already, or has to poll for it.
-  void HearDoorbell() { is_rung_ = true; }
+  void OnDoorbellRung() { is_rung_ = true; }
   // Drains the doorbell if it was rung, while the agent is not marked as sleeping.
   void DrainDoorbell();
   // Takes all events and appends them; of a rescan, which events may be missing for, the next
@@ -236,7 +236,7 @@ class Agent {
 
   // The event about a queued request, if it has come or comes while polling for it pays. Appends
   // the events of other requests to `others`. Never blocks, and never enters a shard.
-  std::optional<RequestEvent> LookFor(uint32_t id, std::vector<RequestEvent>& others);
+  std::optional<RequestEvent> PollFor(uint32_t id, std::vector<RequestEvent>& others);
   // Blocks this thread until there is an event about a queued request, at most `timeout_ns`.
   // Returns it, or nothing. Appends the events of other requests to `others`.
   std::optional<RequestEvent> WaitFor(uint32_t id, uint64_t timeout_ns,
@@ -250,25 +250,33 @@ class Agent {
   TableUsage Usage() { return ReadTableUsage(segment(), attachment_->host()); }
   // See Attachment.
   Result<std::array<platform::UniqueFd, 2>> ShareLife() { return attachment_->ShareLife(); }
-  const segment::Segment& segment() const { return attachment_->manager().segment(); }
+  const segment::Segment& segment() const { return attachment_->lock_table().segment(); }
   uint64_t capacity() const { return segment().geometry().capacity; }
   const segment::AgentRef& ref() const { return self_; }
 
  private:
-  // kArriving: in the intake. kAbandoned: its outcome is no longer wanted. kLeaving: its release is
-  // in the intake. kKept: held, or idle in a slot.
-  enum class EntryState : uint8_t { kFree, kArriving, kAbandoned, kQueued, kHeld, kKept, kLeaving };
+  // kArriving: in the publication list. kAbandoned: its outcome is no longer wanted. kLeaving: its
+  // release is in the publication list. kBiased: held, or idle in a slot.
+  enum class EntryState : uint8_t {
+    kFree,
+    kArriving,
+    kAbandoned,
+    kQueued,
+    kHeld,
+    kBiased,
+    kLeaving
+  };
   struct Entry {
     RecordRef record;
     EntryState state = EntryState::kFree;
     bool has_hold_timer = false;
-    bool is_end_put_in = false;  // abandoned, and its end is in the intake, too
-    uint32_t scan = 0;           // the rescan that saw it last
+    bool is_end_published = false;  // abandoned, and its end is in the publication list, too
+    uint32_t scan = 0;              // the rescan that saw it last
   };
   // An operation that this agent has published, until it has read the answer.
   struct Operation {
-    OperationPlace place;
-    OperationPlace request_place;  // of an end: of its request, if that is an operation, too
+    OperationBuffer buffer;
+    OperationBuffer request_buffer;  // of an end: of its request, if that is an operation, too
     uint64_t number = 0;
     uint32_t shard = 0;
     uint32_t id = 0;  // of the request
@@ -283,37 +291,38 @@ class Agent {
     std::u16string name;
     std::u16string label;
     std::u16string call_site;
-    LockRequest request;
+    RequestParams request;
   };
   Result<RequestReply> Submit(uint32_t id, const segment::ResourceName& name,
-                              const LockRequest& request, int attempts = 0);
+                              const RequestParams& request, int attempts = 0);
   Result<RequestReply> AnswerLater(uint32_t id, const segment::ResourceName& name,
-                                   const LockRequest& request, Result<RequestReply> reply,
+                                   const RequestParams& request, Result<RequestReply> reply,
                                    int attempts);
   Result<bool> PostponeIfDead(uint32_t id, const segment::ResourceName& name,
-                              const LockRequest& request, const Blocker& blocker, int attempts);
+                              const RequestParams& request, const Blocker& blocker, int attempts);
   void SubmitPostponed(uint32_t id, int attempts, std::vector<RequestEvent>& events);
   void Settle(uint32_t id, const Result<RequestReply>& reply, std::vector<RequestEvent>& events);
   void RepairIfBusy(const Status& status) {
     if (status.code() == StatusCode::kBusy) attachment_->worker().RepairShards();
   }
-  bool EndIdleKept();
-  void SweepKept();
+  bool EndIdleBiased();
+  void SweepBiased();
   Loss EndEntry(uint32_t id, EndReason reason);
   Loss EndLater(uint32_t id, EndReason reason, segment::CellState seen);
   void EndByWorker(uint32_t id, EndReason reason, segment::CellState seen);
   static Loss LossOf(segment::CellState ended);
-  void Told(uint32_t id, segment::CellState ended, uint64_t token,
-            std::vector<RequestEvent>& events);
-  Status PutInRequest(uint32_t id, const segment::ResourceName& name, const LockRequest& request);
-  Status PutInEnd(uint32_t id, EndReason reason, segment::CellState seen);
-  void PutIn(const Operation& operation);
-  void LookForAnswers();
-  void GivePlace(const OperationPlace& place, uint32_t shard);
-  void GiveRetired();
-  segment::OperationCell& CellOf(const OperationPlace& place) const;
-  void Visit(uint32_t shard, const LockManager::OperationRef& operation);
-  void ReadVisits(std::vector<RequestEvent>& events);
+  void ReportEnd(uint32_t id, segment::CellState ended, uint64_t token,
+                 std::vector<RequestEvent>& events);
+  Status PublishRequest(uint32_t id, const segment::ResourceName& name,
+                        const RequestParams& request);
+  Status PublishEnd(uint32_t id, EndReason reason, segment::CellState seen);
+  void Publish(const Operation& operation);
+  void MarkAnswered();
+  void FreeBuffer(const OperationBuffer& buffer, uint32_t shard);
+  void FreeRetired();
+  segment::OperationCell& CellOf(const OperationBuffer& buffer) const;
+  void DeferEntry(uint32_t shard, const LockTable::OperationRef& operation);
+  void ReadWorkerReports(std::vector<RequestEvent>& events);
   void ReadAnswers(std::vector<RequestEvent>& events);
   void ReadAnswer(const Operation& operation, std::vector<RequestEvent>& events);
   Result<RequestReply> AnswerMiss(const Operation& operation, const RequestReply& reply);
@@ -323,7 +332,7 @@ class Agent {
   void FreeEntry(uint32_t id);
   void ForgetHold(Entry& entry);
   static bool IsHolding(EntryState state) {
-    return state == EntryState::kHeld || state == EntryState::kKept;
+    return state == EntryState::kHeld || state == EntryState::kBiased;
   }
   static bool HasRecord(EntryState state) {
     return state == EntryState::kQueued || IsHolding(state);
@@ -353,20 +362,21 @@ class Agent {
   segment::AgentRef self_;
   segment::AgentEntry& entry_;
   platform::Doorbell doorbell_;
-  std::shared_ptr<VisitLog> visit_log_ = std::make_shared<VisitLog>();
+  std::shared_ptr<WorkerReports> worker_reports_ = std::make_shared<WorkerReports>();
   std::vector<Operation> operations_;
   // Of operations that a repair has executed in a shard that is busy since: an operation may still
-  // be linked in its intake until it is kDone.
-  std::vector<OperationPlace> retired_;
-  std::map<uint32_t, std::shared_ptr<ShardVisit>> visits_;  // of the background worker, by shard
-  std::map<uint32_t, Postponed> postponed_;                 // by id
+  // be linked in its publication list until it is kDone.
+  std::vector<OperationBuffer> retired_;
+  std::map<uint32_t, std::shared_ptr<DeferredEntry>>
+      deferred_entries_;                     // of the background worker, by shard
+  std::map<uint32_t, Postponed> postponed_;  // by id
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;
   std::vector<RecordEvent> records_;  // kept to reuse its memory
   std::vector<RecordRef> blocked_;    // waiting requests whose blockers may have changed
   AgentWatches watches_;
-  KeptSlots kept_;
+  BiasedSlots kept_;
   uint32_t queued_ = 0;
   Waiter waiter_;  // whether queued_ is above 0
   uint32_t in_use_ = 0;
@@ -376,7 +386,7 @@ class Agent {
     bool is_running = false;
     bool is_complete = true;  // so far: no shard was busy
     uint32_t shard = 0;
-    LockManager::RescanPosition position;
+    LockTable::RescanPosition position;
   } rescan_;
   uint32_t next_check_ = 0;  // of entries_, in the sweep
   uint64_t next_sweep_ns_ = 0;
@@ -384,7 +394,7 @@ class Agent {
   uint32_t sleep_;        // the number of the last one
   bool is_new_turn_ = true;
   bool is_rung_ = false;  // perhaps, and not drained since
-  Status place_;
+  Status bucket_status_;
   bool is_closed_ = false;
 };
 

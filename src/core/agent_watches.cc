@@ -30,7 +30,7 @@ std::optional<WatchedEvent> WatchRingReader::Next(uint64_t now_ns) {
   WatchedEvent event;
   for (uint64_t steps = 0; steps < slots_ && Step(now_ns, event); ++steps) {
     if (event.entry.type == 0 || !IsOfInterest(event)) continue;
-    event.lost = lost_ - std::exchange(lost_told_, lost_);
+    event.lost = lost_ - std::exchange(lost_reported_, lost_);
     return event;
   }
   return std::nullopt;
@@ -87,7 +87,7 @@ bool WatchRingReader::IsOfInterest(const WatchedEvent& event) const {
 using segment::ProcessRef;
 
 Result<uint32_t> AgentWatches::Open(std::optional<std::u16string> name) {
-  segment::Segment& segment = attachment_.manager().segment();
+  segment::Segment& segment = attachment_.lock_table().segment();
   if (readers_.empty()) {
     // Before any process writes there.
     const segment::Geometry& g = segment.geometry();
@@ -107,7 +107,7 @@ void AgentWatches::SetPaused(uint32_t id, bool is_paused) {
   if (reader == readers_.end() || reader->second.is_paused() == is_paused) return;
   const bool was_any_active = IsAnyActive();
   reader->second.SetPaused(is_paused);
-  segment::WatchRegistry watchers(attachment_.manager().segment());
+  segment::WatchRegistry watchers(attachment_.lock_table().segment());
   if (was_any_active && !IsAnyActive()) watchers.Remove(agent_);
   if (!was_any_active && IsAnyActive()) watchers.Add(agent_);
   if (!is_paused) FollowLives();
@@ -136,25 +136,25 @@ void AgentWatches::Read(uint32_t id, size_t max, std::vector<WatchedEvent>& even
 
 void AgentWatches::Close(uint32_t id) {
   if (readers_.erase(id) == 0 || IsAnyActive()) return;
-  segment::WatchRegistry(attachment_.manager().segment()).Remove(agent_);
+  segment::WatchRegistry(attachment_.lock_table().segment()).Remove(agent_);
 }
 
 bool AgentWatches::Arm(uint32_t id) {
   const auto reader = readers_.find(id);
   if (reader == readers_.end()) return false;
-  segment::WatchRegistry(attachment_.manager().segment()).Arm(agent_);
+  segment::WatchRegistry(attachment_.lock_table().segment()).Arm(agent_);
   is_armed_ = true;
   return reader->second.IsBehind();
 }
 
 bool AgentWatches::HasNews() const {
-  return is_armed_ && !segment::WatchRegistry(attachment_.manager().segment()).IsArmed(agent_);
+  return is_armed_ && !segment::WatchRegistry(attachment_.lock_table().segment()).IsArmed(agent_);
 }
 
 // Follows each process that may hold or wait already. Called once a reader has its position, also
 // if another reader, of one name, exists: the events that the readers read name later processes.
 void AgentWatches::FollowLives() {
-  segment::Segment& segment = attachment_.manager().segment();
+  segment::Segment& segment = attachment_.lock_table().segment();
   for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
     const segment::ProcessEntry& entry = segment.process(slot);
     const uint32_t generation = entry.generation.Acquire();
@@ -166,8 +166,9 @@ void AgentWatches::FollowLives() {
 void AgentWatches::FollowLife(ProcessRef process) {
   if (process.slot >= followed_.size() || followed_[process.slot] == process.generation) return;
   followed_[process.slot] = process.generation;
-  if (process == attachment_.manager().self()) return;
-  if (attachment_.manager().segment().IsNewest(process)) (void)attachment_.worker().Watch(process);
+  if (process == attachment_.lock_table().self()) return;
+  if (attachment_.lock_table().segment().IsNewest(process))
+    (void)attachment_.worker().Watch(process);
 }
 
 }  // namespace holdfast::core

@@ -51,9 +51,9 @@ class WatchRingReader {
   bool is_paused_ = false;
   uint64_t next_;
   uint64_t lost_ = 0;
-  uint64_t lost_told_ = 0;     // of these
-  uint64_t gap_end_ = 0;       // of numbers up to here ...
-  uint64_t gap_since_ns_ = 0;  // ... one was missed then
+  uint64_t lost_reported_ = 0;  // of these
+  uint64_t gap_end_ = 0;        // of numbers up to here ...
+  uint64_t gap_since_ns_ = 0;   // ... one was missed then
 };
 
 class AgentWatches {
@@ -77,7 +77,7 @@ class AgentWatches {
   bool Arm(uint32_t id);
   // Whether an event has come since, and is not reported yet.
   bool HasNews() const;
-  void Told() { is_armed_ = false; }
+  void ReportEnd() { is_armed_ = false; }
   bool is_armed() const { return is_armed_; }
 
  private:

@@ -139,9 +139,9 @@ Status Attachment::Join(const AttachOptions& options) {
   if (!guarded.ok()) return guarded;
   fork_guard_.Add(slots_.lock().fd());
   fork_guard_.Add(lifeline_->fd());
-  manager_.emplace(segment_, host_, slots_.self());
+  lock_table_.emplace(segment_, host_, slots_.self());
   operations_.emplace(segment_, host_, slots_.self());
-  worker_.emplace(*manager_, directory_, BackgroundWorker::Options{options.sweeps});
+  worker_.emplace(*lock_table_, directory_, BackgroundWorker::Options{options.sweeps});
   ReapTheDead({slots_.self().slot, slots_.self().generation - 1});
   return Status();
 }
@@ -158,9 +158,9 @@ Status Attachment::MakeLifeline() {
 }
 
 // If the slot has a new owner, that owner has reaped the previous one, or both are reaped together.
-void Attachment::FollowExecutor(const segment::OperationCell& operation) {
-  const uint16_t slot = operation.executor_slot.Get();
-  if (slot == manager_->self().slot || slot >= segment_.geometry().processes) return;
+void Attachment::FollowCombiner(const segment::OperationCell& operation) {
+  const uint16_t slot = operation.combiner_slot.Get();
+  if (slot == lock_table_->self().slot || slot >= segment_.geometry().processes) return;
   const bool is_steal = (operation.flags.Get() & segment::kOperationSteals) != 0;
   if (operation.kind.Get() == segment::OperationKind::kRequest && !is_steal) return;
   (void)worker_->Watch({slot, segment_.process(slot).generation.Acquire()});

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/background_worker.h"
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "core/operation_pool.h"
 #include "core/os_host.h"
 #include "core/process_slots.h"
@@ -43,7 +43,7 @@ class Attachment {
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
-  LockManager& manager() { return *manager_; }
+  LockTable& lock_table() { return *lock_table_; }
   BackgroundWorker& worker() { return *worker_; }
   segment::Host& host() { return host_; }
   ProcessSlots& slots() { return slots_; }
@@ -64,7 +64,7 @@ class Attachment {
   // Watches the process that has executed this operation, an end or a steal of an agent of this
   // process. The executor may have died before it rang the agents whose locks the operation has
   // granted or taken. Any thread.
-  void FollowExecutor(const segment::OperationCell& operation);
+  void FollowCombiner(const segment::OperationCell& operation);
 
   // Returns new descriptors. While they are open in any process, peers take this one for alive, and
   // its locks stay held: for a command that keeps a lock after this process was killed.
@@ -88,7 +88,7 @@ class Attachment {
   ProcessSlots slots_;
   OsHost host_;
   std::optional<platform::Doorbell> lifeline_;
-  std::optional<LockManager> manager_;
+  std::optional<LockTable> lock_table_;
   std::optional<OperationPool> operations_;
   std::optional<BackgroundWorker> worker_;
   std::atomic<bool> is_forked_child_{false};

@@ -24,10 +24,10 @@ constexpr uint64_t kSampleNs = 250'000'000;
 }  // namespace
 
 void OwnerChallenge::Run(const std::atomic<bool>& /*is_stopping*/) {
-  const uint64_t now_ns = manager_.host().MonotonicNs();
+  const uint64_t now_ns = lock_table_.host().MonotonicNs();
   if (now_ns < next_ns_) return;
   next_ns_ = now_ns + kSampleNs;
-  segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = lock_table_.segment();
   samples_.resize(segment.geometry().shards);
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     const segment::LockWord lock(segment, shard);
@@ -35,8 +35,8 @@ void OwnerChallenge::Run(const std::atomic<bool>& /*is_stopping*/) {
     const Sample sample{owner.ToShortWord(), segment.shard(shard).changes.Get()};
     const bool is_same = std::exchange(samples_[shard], sample) == sample;
     if (!is_same || owner.generation == 0) continue;
-    if (owner == manager_.self()) {
-      segment::DisownShards(segment, owner, manager_.host());
+    if (owner == lock_table_.self()) {
+      segment::DisownShards(segment, owner, lock_table_.host());
     } else {
       Challenge(owner);
     }
@@ -46,12 +46,12 @@ void OwnerChallenge::Run(const std::atomic<bool>& /*is_stopping*/) {
 // Any of its event loops can answer: a rescan of its records also checks the lock words. A sleeping
 // loop without requests is rung like all others.
 void OwnerChallenge::Challenge(ProcessRef process) {
-  segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = lock_table_.segment();
   for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
     const segment::AgentRef agent = segment.AgentAt(i);
     if (agent.process != process) continue;
     segment.agent(i).rescan.Exchange(1);
-    manager_.host().Ring(agent);
+    lock_table_.host().Ring(agent);
   }
 }
 
@@ -127,7 +127,8 @@ void BlockerUpdates::Run(const std::atomic<bool>& /*is_stopping*/) {
     records.swap(records_);
   }
   for (const RecordRef& record : records) {
-    const Result<std::vector<ProcessRef>> blockers = Blockers(manager_, record, kWorkerTimeoutNs);
+    const Result<std::vector<ProcessRef>> blockers =
+        Blockers(lock_table_, record, kWorkerTimeoutNs);
     if (blockers.ok()) {
       for (const ProcessRef process : *blockers) peers_.Watch(process);
       hold_limits_.Add(record, 0);  // the first check ends it if there is no hold limit
@@ -182,14 +183,16 @@ void BackgroundWorker::RunInline() {
     if (!lacks_thread_) return;
     if (StartThreadLocked().ok()) return death_watch_->Wake();
   }
-  const std::vector<segment::ProcessRef> dead = reaper_.FindDeadProcesses(Reaper::kMaxChecks);
-  if (!dead.empty()) (void)manager_.ReapProcess(dead.front(), kBriefNs);
+  const std::vector<segment::ProcessRef> dead =
+      dead_process_finder_.FindDeadProcesses(DeadProcessFinder::kMaxChecks);
+  if (!dead.empty()) (void)lock_table_.Reap(dead.front(), kBriefNs);
   shard_work_.Run(is_stopping_);
   hold_limits_.Run(is_stopping_);
 }
 
 bool BackgroundWorker::ReapDeadProcesses(uint32_t max) {
-  std::vector<segment::ProcessRef> dead = reaper_.FindDeadProcesses(Reaper::kMaxChecks);
+  std::vector<segment::ProcessRef> dead =
+      dead_process_finder_.FindDeadProcesses(DeadProcessFinder::kMaxChecks);
   if (dead.size() > max) dead.resize(max);
   for (const segment::ProcessRef process : dead) (void)Watch(process);
   return !dead.empty();
@@ -223,15 +226,15 @@ void BackgroundWorker::Defer(uint32_t shard, const void* owner, ShardWorkQueue::
 }
 
 void BackgroundWorker::RepairShards() {
-  segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = lock_table_.segment();
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     const segment::LockWord word(segment, shard);
     const bool is_broken = segment.shard(shard).dirty.Get() != 0 ||
-                           (word.IsLocked() && !manager_.host().IsAlive(word.Owner()));
+                           (word.IsLocked() && !lock_table_.host().IsAlive(word.Owner()));
     if (!is_broken || shard_work_.Has(shard, this)) continue;
     Defer(shard, this, [this, shard] {
-      WakeQueue wake_queue(manager_.segment(), manager_.host());
-      return manager_.Enter(shard, wake_queue, kWorkerTimeoutNs).status().code();
+      WakeQueue wake_queue(lock_table_.segment(), lock_table_.host());
+      return lock_table_.Enter(shard, wake_queue, kWorkerTimeoutNs).status().code();
     });
   }
 }
@@ -270,7 +273,7 @@ void BackgroundWorker::ReplaceDeathWatch() {
   Result<platform::DeathWatch> watch = platform::DeathWatch::Create();
   if (!watch.ok()) {
     std::atomic<uint32_t> never{0};
-    manager_.host().FutexWait(&never, 0, kRetryNs);
+    lock_table_.host().FutexWait(&never, 0, kRetryNs);
     return;
   }
   {
@@ -285,7 +288,7 @@ void BackgroundWorker::ReplaceDeathWatch() {
 int BackgroundWorker::SleepMs() {
   // From here on adding a hold limit wakes the thread, as a job may not see it below.
   wakes_at_ns_.store(BackgroundJob::kNever);
-  const uint64_t now_ns = manager_.host().MonotonicNs();
+  const uint64_t now_ns = lock_table_.host().MonotonicNs();
   uint64_t due_ns = BackgroundJob::kNever;
   for (BackgroundJob* const job : jobs_) due_ns = std::min(due_ns, job->DueNs(now_ns));
   wakes_at_ns_.store(due_ns);

@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "core/background_job.h"
+#include "core/dead_process_finder.h"
 #include "core/hold_limits.h"
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "core/peer_monitor.h"
-#include "core/reaper.h"
 #include "core/sweep.h"
 #include "platform/bucket_directory.h"
 #include "platform/death_watch.h"
@@ -38,7 +38,7 @@ namespace holdfast::core {
 // challenged (segment/lock_word.h).
 class OwnerChallenge final : public BackgroundJob {
  public:
-  explicit OwnerChallenge(LockManager& manager) : manager_(manager) {}
+  explicit OwnerChallenge(LockTable& lock_table) : lock_table_(lock_table) {}
 
   // Samples the shards at most once per kSampleNs.
   void Run(const std::atomic<bool>& is_stopping) override;
@@ -54,7 +54,7 @@ class OwnerChallenge final : public BackgroundJob {
 
   void Challenge(segment::ProcessRef process);
 
-  LockManager& manager_;
+  LockTable& lock_table_;
   std::vector<Sample> samples_;  // of the last sample, by shard
   uint64_t next_ns_ = 0;
 };
@@ -95,8 +95,8 @@ class ShardWorkQueue final : public BackgroundJob {
 // Finds the current blockers of waiting requests, and has their deaths and hold limits watched.
 class BlockerUpdates final : public BackgroundJob {
  public:
-  BlockerUpdates(LockManager& manager, PeerMonitor& peers, HoldLimitEnforcer& hold_limits)
-      : manager_(manager), peers_(peers), hold_limits_(hold_limits) {}
+  BlockerUpdates(LockTable& lock_table, PeerMonitor& peers, HoldLimitEnforcer& hold_limits)
+      : lock_table_(lock_table), peers_(peers), hold_limits_(hold_limits) {}
 
   // The blockers of these waiting requests may have changed. Any thread.
   void Add(std::span<const RecordRef> records);
@@ -105,7 +105,7 @@ class BlockerUpdates final : public BackgroundJob {
   uint64_t DueNs(uint64_t now_ns) override;
 
  private:
-  LockManager& manager_;
+  LockTable& lock_table_;
   PeerMonitor& peers_;
   HoldLimitEnforcer& hold_limits_;
   std::mutex mutex_;
@@ -120,15 +120,15 @@ class BackgroundWorker {
     bool sweeps = true;
   };
 
-  BackgroundWorker(LockManager& manager, const platform::BucketDirectory& directory,
+  BackgroundWorker(LockTable& lock_table, const platform::BucketDirectory& directory,
                    Options options)
-      : manager_(manager),
-        reaper_(manager),
-        peers_(manager, directory, reaper_),
-        hold_limits_(manager),
-        blocker_updates_(manager, peers_, hold_limits_),
-        owner_challenge_(manager),
-        sweep_(manager, peers_, reaper_, options.sweeps) {}
+      : lock_table_(lock_table),
+        dead_process_finder_(lock_table),
+        peers_(lock_table, directory, dead_process_finder_),
+        hold_limits_(lock_table),
+        blocker_updates_(lock_table, peers_, hold_limits_),
+        owner_challenge_(lock_table),
+        sweep_(lock_table, peers_, dead_process_finder_, options.sweeps) {}
   BackgroundWorker(const BackgroundWorker&) = delete;
   BackgroundWorker& operator=(const BackgroundWorker&) = delete;
   ~BackgroundWorker() { Stop(); }
@@ -157,7 +157,7 @@ class BackgroundWorker {
   // identifies the task for CancelTasks().
   void Defer(uint32_t shard, const void* owner, ShardWorkQueue::Task task);
   // Has the thread repair the shards that need it: for a caller that found one busy and publishes
-  // no operation, whose visit would repair it.
+  // no operation, whose deferred entry would repair it.
   void RepairShards();
   // Afterwards no task of this owner runs any more.
   void CancelTasks(const void* owner) { shard_work_.Cancel(owner); }
@@ -179,7 +179,7 @@ class BackgroundWorker {
   void ReplaceDeathWatch();
   int SleepMs();
 
-  LockManager& manager_;
+  LockTable& lock_table_;
 
   // Guarded by mutex_: the thread, and what wakes it.
   std::mutex mutex_;
@@ -190,7 +190,7 @@ class BackgroundWorker {
   std::atomic<bool> is_stopping_{false};
   std::atomic<uint64_t> wakes_at_ns_{0};  // the thread sleeps until then at most
 
-  Reaper reaper_;
+  DeadProcessFinder dead_process_finder_;
   PeerMonitor peers_;
   HoldLimitEnforcer hold_limits_;
   BlockerUpdates blocker_updates_;

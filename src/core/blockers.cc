@@ -4,7 +4,7 @@
 
 #include "core/grantable.h"
 #include "core/request_record.h"
-#include "segment/kept_record.h"
+#include "segment/biased_record.h"
 #include "segment/name_table.h"
 
 namespace holdfast::core {
@@ -29,7 +29,7 @@ Blocker BlockerOf(const segment::ShardView& shard, const RequestCell& request) {
 
 // A holder, or the head of the queue if the holders are compatible. With a limit, the end of any
 // holder makes room.
-Blocker BlockerOfMiss(const segment::ShardView& shard, const LockRequest& request,
+Blocker BlockerOfMiss(const segment::ShardView& shard, const RequestParams& request,
                       const NameCell& name) {
   const HeldCounts held = CountsOf(name);
   const bool minds = !IsGrantable(request.mode, true, held, request.limit);
@@ -75,7 +75,7 @@ class HoldingsByProcess {
     for (uint32_t steps = 0; id != kNoCell && steps < shard.MaxCells(); ++steps) {
       RequestCell* const holder = shard.RequestAt(id);
       if (holder == nullptr) break;
-      if (segment::Close(*holder) == segment::CellState::kHeld) AddOwnerOf(*holder);
+      if (segment::Revoke(*holder) == segment::CellState::kHeld) AddOwnerOf(*holder);
       id = holder->next.Get();
     }
   }
@@ -89,13 +89,13 @@ class HoldingsByProcess {
 
 }  // namespace
 
-Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
+Result<std::vector<ProcessRef>> Blockers(LockTable& lock_table, const RecordRef& record,
                                          uint64_t timeout_ns) {
-  HoldingsByProcess blockers(manager.segment());
-  WakeQueue wake_queue(manager.segment(), manager.host());
-  const Result<ShardLock> lock = manager.EnterForRead(record.shard, wake_queue, timeout_ns);
+  HoldingsByProcess blockers(lock_table.segment());
+  WakeQueue wake_queue(lock_table.segment(), lock_table.host());
+  const Result<ShardLock> lock = lock_table.EnterForRead(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
-  const ShardView view(manager.segment(), record.shard);
+  const ShardView view(lock_table.segment(), record.shard);
   const RequestCell* const request = RequestOf(view, record);
   if (request == nullptr || request->state.Get() != segment::CellState::kWaiting) {
     return std::vector<ProcessRef>{};
@@ -111,14 +111,14 @@ Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& 
   return processes;
 }
 
-Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::ResourceName& name,
+Result<std::vector<Holdings>> Holders(LockTable& lock_table, const segment::ResourceName& name,
                                       uint64_t timeout_ns) {
-  HoldingsByProcess holders(manager.segment());
-  const uint32_t shard = name.ShardIn(manager.segment());
-  WakeQueue wake_queue(manager.segment(), manager.host());
-  const Result<ShardLock> lock = manager.EnterForRead(shard, wake_queue, timeout_ns);
+  HoldingsByProcess holders(lock_table.segment());
+  const uint32_t shard = name.ShardIn(lock_table.segment());
+  WakeQueue wake_queue(lock_table.segment(), lock_table.host());
+  const Result<ShardLock> lock = lock_table.EnterForRead(shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
-  const ShardView view(manager.segment(), shard);
+  const ShardView view(lock_table.segment(), shard);
   const segment::NameTable::Found found = segment::NameTable(view).Find(name);
   if (found.cell != nullptr) holders.AddHolders(view, *found.cell);
   return holders.Take();

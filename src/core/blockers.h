@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/lock_manager.h"
-#include "core/lock_request.h"
+#include "core/lock_table.h"
+#include "core/request_params.h"
 #include "platform/result.h"
 #include "segment/shard_view.h"
 
@@ -15,12 +15,12 @@ namespace holdfast::core {
 // The blocker of a waiting request. Inside the shard lock; with corrupted links there is none.
 Blocker BlockerOf(const segment::ShardView& shard, const segment::RequestCell& request);
 // The same for a request that will not wait (ifAvailable).
-Blocker BlockerOfMiss(const segment::ShardView& shard, const LockRequest& request,
+Blocker BlockerOfMiss(const segment::ShardView& shard, const RequestParams& request,
                       const segment::NameCell& name);
 
 // The processes that block a waiting request: its predecessor's, or the processes of all holders.
 // Each once.
-Result<std::vector<segment::ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
+Result<std::vector<segment::ProcessRef>> Blockers(LockTable& lock_table, const RecordRef& record,
                                                   uint64_t timeout_ns);
 
 // The locks of one name that a process holds.
@@ -31,7 +31,7 @@ struct Holdings {
 };
 
 // The processes that hold the name, in any mode, each once; they may be dead.
-Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::ResourceName& name,
+Result<std::vector<Holdings>> Holders(LockTable& lock_table, const segment::ResourceName& name,
                                       uint64_t timeout_ns);
 
 }  // namespace holdfast::core

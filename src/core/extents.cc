@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "segment/kept_record.h"
+#include "segment/biased_record.h"
 #include "segment/record_pool.h"
 
 namespace holdfast::core {
@@ -16,8 +16,8 @@ constexpr uint32_t kSlotBits = 11;  // of ProcessRef::ToShortWord
 
 }  // namespace
 
-// Claims an extent that is free, or whose claimer was reaped: before that an intake may contain its
-// operations.
+// Claims an extent that is free, or whose claimer was reaped: before that an publication list may
+// contain its operations.
 bool ExtentGrowth::TryClaim(uint32_t extent) {
   segment::Shared<uint32_t>& owner = segment_.extent_owner(extent);
   uint32_t seen = owner.Get();
@@ -104,14 +104,14 @@ bool IsWhollyFree(const Segment& segment, uint32_t extent) {
 
 // Inside the shard lock. The free list runs through these cells, so the shard is marked for repair
 // until the list has the others alone: after a death here no process uses it.
-uint32_t GiveUpExtents(LockManager& manager, uint32_t shard) {
-  Segment& segment = manager.segment();
+uint32_t GiveUpExtents(LockTable& lock_table, uint32_t shard) {
+  Segment& segment = lock_table.segment();
   segment::ShardHeader& header = segment.shard(shard);
   uint32_t given = 0;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
     if (!segment.IsExtentOf(shard, extent) || !IsWhollyFree(segment, extent)) continue;
     // Checked once: an agent that comes later finds no record of these extents.
-    if (given == 0 && segment::MayCloseKept(segment, manager.host(), shard)) break;
+    if (given == 0 && segment::MayRevoke(segment, lock_table.host(), shard)) break;
     header.dirty.Set(1);
     segment.extent_owner(extent).Publish(0);
     ++given;
@@ -124,15 +124,15 @@ uint32_t GiveUpExtents(LockManager& manager, uint32_t shard) {
 
 }  // namespace
 
-uint32_t ReclaimExtents(LockManager& manager, uint64_t timeout_ns) {
-  Segment& segment = manager.segment();
+uint32_t ReclaimExtents(LockTable& lock_table, uint64_t timeout_ns) {
+  Segment& segment = lock_table.segment();
   uint32_t reclaimed = 0;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (segment.shard(shard).free_count.Get() < segment.geometry().cells_per_extent) continue;
-    WakeQueue wake_queue(segment, manager.host());
-    const Result<ShardLock> lock = manager.Enter(shard, wake_queue, timeout_ns);
+    WakeQueue wake_queue(segment, lock_table.host());
+    const Result<ShardLock> lock = lock_table.Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) break;
-    reclaimed += GiveUpExtents(manager, shard);
+    reclaimed += GiveUpExtents(lock_table, shard);
   }
   return reclaimed;
 }

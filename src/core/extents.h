@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "platform/result.h"
 #include "segment/host.h"
 #include "segment/segment.h"
@@ -46,7 +46,7 @@ class ExtentGrowth {
 // A last resort, as it reads all cells of the shards. Takes every extent without a record from its
 // shard, and returns their number; busy shards are skipped after `timeout_ns`. REQUIRES: no shard
 // lock is held.
-uint32_t ReclaimExtents(LockManager& manager, uint64_t timeout_ns);
+uint32_t ReclaimExtents(LockTable& lock_table, uint64_t timeout_ns);
 
 }  // namespace holdfast::core
 

@@ -117,14 +117,14 @@ bool IsHeldTooLong(const RequestCell& holder, segment::Host& host) {
   return GrantedNs(holder, now_ns) + limit_ns <= now_ns;
 }
 
-Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
+Result<uint64_t> EnforceHoldLimits(LockTable& lock_table, const RecordRef& record,
                                    FirstSeenTimes& first_seen, uint64_t timeout_ns) {
-  segment::Segment& segment = manager.segment();
+  segment::Segment& segment = lock_table.segment();
   uint64_t next_ns = 0;
   uint32_t agent = segment.geometry().agents;
   {
-    WakeQueue wake_queue(segment, manager.host());
-    const Result<ShardLock> lock = manager.Enter(record.shard, wake_queue, timeout_ns);
+    WakeQueue wake_queue(segment, lock_table.host());
+    const Result<ShardLock> lock = lock_table.Enter(record.shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment, record.shard);
     RequestCell* const request = RequestOf(view, record);
@@ -135,7 +135,7 @@ Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record
   // The process that expired the lock may have died, unwatched, before it rang the agents that it
   // granted the lock, or whose blockers have changed.
   if (agent < segment.geometry().agents && segment::HasEvents(segment.agent(agent))) {
-    manager.host().Ring(segment.AgentAt(agent));
+    lock_table.host().Ring(segment.AgentAt(agent));
   }
   return next_ns;
 }
@@ -190,15 +190,15 @@ void HoldLimitEnforcer::Remove(const RecordRef& record) {
   timers_.Remove(record);
 }
 
-// Expires one lock per visit, so that peers can use the shard in between.
+// Expires one lock per entry, so that peers can use the shard in between.
 void HoldLimitEnforcer::Run(const std::atomic<bool>& is_stopping) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const uint64_t now_ns = manager_.host().MonotonicNs();
+  const uint64_t now_ns = lock_table_.host().MonotonicNs();
   while (timers_.NextDueNs() <= now_ns && !is_stopping.load()) {
     HoldLimitTimers::Task task = timers_.First();
     lock.unlock();
     const Result<uint64_t> next_ns =
-        EnforceHoldLimits(manager_, task.record, task.first_seen, kWorkerTimeoutNs);
+        EnforceHoldLimits(lock_table_, task.record, task.first_seen, kWorkerTimeoutNs);
     lock.lock();
     const bool is_busy = next_ns.status().code() == StatusCode::kBusy;
     timers_.Update(task, next_ns.ok() ? *next_ns : is_busy ? now_ns + kBusyNs : 0);

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "core/background_job.h"
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "platform/result.h"
 
 namespace holdfast::core {
@@ -44,7 +44,7 @@ bool IsHeldTooLong(const segment::RequestCell& holder, segment::Host& host);
 // Checks the lock that a request holds, or the holders that it waits for, and expires at most one
 // of them. Returns the time of the next check (MonotonicNs; in the past: at once), 0: never.
 // Errors: kBusy.
-Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
+Result<uint64_t> EnforceHoldLimits(LockTable& lock_table, const RecordRef& record,
                                    FirstSeenTimes& first_seen, uint64_t timeout_ns);
 
 // The requests of this process that hold limits concern, and when each is checked next. Not
@@ -83,7 +83,7 @@ class HoldLimitTimers {
 // Expires locks whose hold limit has passed, for the requests of this process.
 class HoldLimitEnforcer final : public BackgroundJob {
  public:
-  explicit HoldLimitEnforcer(LockManager& manager) : manager_(manager) {}
+  explicit HoldLimitEnforcer(LockTable& lock_table) : lock_table_(lock_table) {}
 
   // Checks the hold limits that concern a request from `due_ns` on (MonotonicNs). Any thread.
   void Add(const RecordRef& record, uint64_t due_ns);
@@ -95,7 +95,7 @@ class HoldLimitEnforcer final : public BackgroundJob {
   uint64_t DueNs(uint64_t now_ns) override;
 
  private:
-  LockManager& manager_;
+  LockTable& lock_table_;
   std::mutex mutex_;
   HoldLimitTimers timers_;  // guarded by mutex_
 };

@@ -25,30 +25,30 @@ void Mark(std::vector<bool>& used, uint32_t begin, uint32_t count, bool value) {
 
 }  // namespace
 
-Result<OperationPlace> OperationPool::Take(uint32_t text_cells) {
+Result<OperationBuffer> OperationPool::Allocate(uint32_t text_cells) {
   const segment::Geometry& geometry = segment_.geometry();
   if (text_cells > geometry.cells_per_extent - OperationsPerExtent(geometry)) {
     return Status(StatusCode::kSegmentFull,
                   "the name is too long to be queued while the lock table is busy");
   }
-  OperationPlace place;
-  while (!FindPlace(text_cells, place)) {
+  OperationBuffer buffer;
+  while (!FindBuffer(text_cells, buffer)) {
     // Not under the mutex: it makes system calls.
     const Result<std::vector<uint32_t>> claimed = growth_.ClaimForOperations();
     if (!claimed.ok()) return claimed.status();
     const std::lock_guard<std::mutex> guard(mutex_);
     extents_.push_back({claimed->front(), std::vector<bool>(geometry.cells_per_extent), 0});
   }
-  return place;
+  return buffer;
 }
 
-bool OperationPool::FindPlace(uint32_t text_cells, OperationPlace& place) {
+bool OperationPool::FindBuffer(uint32_t text_cells, OperationBuffer& buffer) {
   const std::lock_guard<std::mutex> guard(mutex_);
   return std::any_of(extents_.begin(), extents_.end(),
-                     [&](Extent& extent) { return TakeIn(extent, text_cells, place); });
+                     [&](Extent& extent) { return AllocateIn(extent, text_cells, buffer); });
 }
 
-bool OperationPool::TakeIn(Extent& extent, uint32_t text_cells, OperationPlace& place) {
+bool OperationPool::AllocateIn(Extent& extent, uint32_t text_cells, OperationBuffer& buffer) {
   const uint32_t operations = OperationsPerExtent(segment_.geometry());
   const uint32_t cells = segment_.geometry().cells_per_extent;
   const uint32_t at = FindRun(extent.used, 0, operations, 1);
@@ -60,16 +60,16 @@ bool OperationPool::TakeIn(Extent& extent, uint32_t text_cells, OperationPlace& 
   Mark(extent.used, text_at, text_cells, true);
   ++extent.used_count;
   const CellId first = segment_.FirstCell(extent.number);
-  place = {first + at, first + text_at, text_cells};
+  buffer = {first + at, first + text_at, text_cells};
   return true;
 }
 
-void OperationPool::Give(std::span<const OperationPlace> places) {
+void OperationPool::Free(std::span<const OperationBuffer> buffers) {
   std::vector<uint32_t> unused;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    for (const OperationPlace& place : places) {
-      for (Extent& extent : extents_) GiveIn(extent, place);
+    for (const OperationBuffer& buffer : buffers) {
+      for (Extent& extent : extents_) FreeIn(extent, buffer);
     }
     for (const Extent& extent : extents_) {
       if (extent.used_count == 0) unused.push_back(extent.number);
@@ -79,12 +79,13 @@ void OperationPool::Give(std::span<const OperationPlace> places) {
   for (const uint32_t extent : unused) growth_.Unclaim(extent);
 }
 
-void OperationPool::GiveIn(Extent& extent, const OperationPlace& place) {
+void OperationPool::FreeIn(Extent& extent, const OperationBuffer& buffer) {
   const CellId first = segment_.FirstCell(extent.number);
-  const bool is_here = place.id >= first && place.id - first < segment_.geometry().cells_per_extent;
-  if (!is_here || !extent.used[place.id - first]) return;
-  Mark(extent.used, place.id - first, 1, false);
-  Mark(extent.used, place.text - first, place.text_cells, false);
+  const bool is_here =
+      buffer.id >= first && buffer.id - first < segment_.geometry().cells_per_extent;
+  if (!is_here || !extent.used[buffer.id - first]) return;
+  Mark(extent.used, buffer.id - first, 1, false);
+  Mark(extent.used, buffer.text - first, buffer.text_cells, false);
   --extent.used_count;
 }
 

@@ -1,6 +1,7 @@
-// The extents that a process has claimed for the operations of its agents (segment/intake.h). The
-// pool claims an extent when it needs one, and releases the extent with its last operation. It
-// leaves the last extents of the table to the shards. Any thread.
+// The extents that a process has claimed for the operations of its agents
+// (segment/publication_list.h). The pool claims an extent when it needs one, and releases the
+// extent with its last operation. It leaves the last extents of the table to the shards. Any
+// thread.
 #ifndef HOLDFAST_CORE_OPERATION_POOL_H_
 #define HOLDFAST_CORE_OPERATION_POOL_H_
 
@@ -11,12 +12,12 @@
 
 #include "core/extents.h"
 #include "platform/result.h"
-#include "segment/intake.h"
+#include "segment/publication_list.h"
 
 namespace holdfast::core {
 
 // The cells of one operation.
-struct OperationPlace {
+struct OperationBuffer {
   segment::CellId id = segment::kNoCell;
   segment::CellId text = segment::kNoCell;
   uint32_t text_cells = 0;
@@ -28,10 +29,10 @@ class OperationPool {
       : segment_(segment), growth_(segment, host, self) {}
 
   // kSegmentFull: there is no extent left for operations, or the text is too large for one.
-  Result<OperationPlace> Take(uint32_t text_cells);
-  // A place may be named twice. REQUIRES: the operations are in no intake any more.
-  void Give(std::span<const OperationPlace> places);
-  void Give(const OperationPlace& place) { Give({&place, 1}); }
+  Result<OperationBuffer> Allocate(uint32_t text_cells);
+  // A buffer may be named twice. REQUIRES: the operations are in no publication list any more.
+  void Free(std::span<const OperationBuffer> buffers);
+  void Free(const OperationBuffer& buffer) { Free({&buffer, 1}); }
 
  private:
   struct Extent {
@@ -39,9 +40,9 @@ class OperationPool {
     std::vector<bool> used;
     uint32_t used_count;
   };
-  bool FindPlace(uint32_t text_cells, OperationPlace& place);
-  bool TakeIn(Extent& extent, uint32_t text_cells, OperationPlace& place);
-  void GiveIn(Extent& extent, const OperationPlace& place);
+  bool FindBuffer(uint32_t text_cells, OperationBuffer& buffer);
+  bool AllocateIn(Extent& extent, uint32_t text_cells, OperationBuffer& buffer);
+  void FreeIn(Extent& extent, const OperationBuffer& buffer);
 
   segment::Segment& segment_;
   ExtentGrowth growth_;

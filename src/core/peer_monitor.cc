@@ -67,7 +67,7 @@ uint64_t PeerMonitor::DueNs(uint64_t now_ns) {
 // cannot be opened any more, once the process has ended.
 void PeerMonitor::OpenLifeline(ProcessRef process) {
   const bool is_known =
-      process.generation == 0 || process == manager_.self() ||
+      process.generation == 0 || process == lock_table_.self() ||
       lifelines_.contains(process.ToWord()) ||
       std::any_of(suspects_.begin(), suspects_.end(),
                   [process](const Suspect& suspect) { return suspect.process == process; });
@@ -79,7 +79,7 @@ void PeerMonitor::OpenLifeline(ProcessRef process) {
 
 bool PeerMonitor::HoldLifeline(ProcessRef process) {
   Result<platform::PeerDoorbell> peer =
-      platform::PeerDoorbell::Open(directory_, LifelineName(manager_.segment(), process));
+      platform::PeerDoorbell::Open(directory_, LifelineName(lock_table_.segment(), process));
   if (!peer.ok() || !death_watch_->Watch(peer->fd(), process.ToWord()).ok()) return false;
   lifelines_.emplace(process.ToWord(), std::move(*peer));
   SetWatched(process, process.generation);
@@ -100,7 +100,8 @@ void PeerMonitor::CheckSuspects(const std::atomic<bool>& is_stopping) {
     return !is_stopping.load() && IsSettled(suspect, was_dead);
   });
   if (!was_dead || is_stopping.load()) return;
-  for (const ProcessRef process : reaper_.FindDeadProcesses(Reaper::kMaxChecks)) {
+  for (const ProcessRef process :
+       dead_process_finder_.FindDeadProcesses(DeadProcessFinder::kMaxChecks)) {
     suspects_.push_back({process});
   }
 }
@@ -108,15 +109,15 @@ void PeerMonitor::CheckSuspects(const std::atomic<bool>& is_stopping) {
 // Whether the suspect needs no more checks. Sets `was_dead` if it was reaped.
 bool PeerMonitor::IsSettled(Suspect& suspect, bool& was_dead) {
   ++suspect.checks;
-  if (manager_.host().IsAlive(suspect.process)) {
+  if (lock_table_.host().IsAlive(suspect.process)) {
     // Only corruption names it: there is no such process.
-    if (!manager_.segment().IsNewest(suspect.process)) return true;
+    if (!lock_table_.segment().IsNewest(suspect.process)) return true;
     // A process that has just started has a lifeline by now; a dying process has lost its lifeline
     // for good.
     return HoldLifeline(suspect.process);
   }
   const StatusCode code =
-      manager_.ReapProcess(suspect.process, kWorkerTimeoutNs, suspect.progress).code();
+      lock_table_.Reap(suspect.process, kWorkerTimeoutNs, suspect.progress).code();
   was_dead = was_dead || code == StatusCode::kOk;
   return code != StatusCode::kBusy;
 }
@@ -127,7 +128,7 @@ void PeerMonitor::CheckWatched(uint32_t max) {
     if (it == lifelines_.end()) it = lifelines_.begin();
     last_checked_ = it->first;
     const ProcessRef process = ProcessRef::FromWord(it->first);
-    if (!manager_.host().IsAlive(process)) (void)manager_.ReapProcess(process, kWorkerTimeoutNs);
+    if (!lock_table_.host().IsAlive(process)) (void)lock_table_.Reap(process, kWorkerTimeoutNs);
   }
 }
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/background_job.h"
-#include "core/lock_manager.h"
-#include "core/reaper.h"
+#include "core/dead_process_finder.h"
+#include "core/lock_table.h"
 #include "platform/bucket_directory.h"
 #include "platform/death_watch.h"
 #include "platform/doorbell.h"
@@ -23,11 +23,12 @@ namespace holdfast::core {
 
 class PeerMonitor final : public BackgroundJob {
  public:
-  PeerMonitor(LockManager& manager, const platform::BucketDirectory& directory, Reaper& reaper)
-      : manager_(manager),
+  PeerMonitor(LockTable& lock_table, const platform::BucketDirectory& directory,
+              DeadProcessFinder& reaper)
+      : lock_table_(lock_table),
         directory_(directory),
-        reaper_(reaper),
-        watched_(manager.segment().geometry().processes) {}
+        dead_process_finder_(reaper),
+        watched_(lock_table.segment().geometry().processes) {}
 
   // From the next Run() on the death of this process is noticed. Any thread.
   void Watch(segment::ProcessRef process);
@@ -56,7 +57,7 @@ class PeerMonitor final : public BackgroundJob {
   struct Suspect {
     segment::ProcessRef process;
     uint32_t checks = 0;
-    LockManager::ReapProgress progress{};
+    LockTable::ReapProgress progress{};
   };
 
   void OpenLifeline(segment::ProcessRef process);
@@ -65,9 +66,9 @@ class PeerMonitor final : public BackgroundJob {
   void CheckSuspects(const std::atomic<bool>& is_stopping);
   bool IsSettled(Suspect& suspect, bool& was_dead);
 
-  LockManager& manager_;
+  LockTable& lock_table_;
   const platform::BucketDirectory& directory_;
-  Reaper& reaper_;
+  DeadProcessFinder& dead_process_finder_;
 
   std::mutex mutex_;
   std::vector<segment::ProcessRef> to_watch_;  // guarded by mutex_

@@ -139,7 +139,7 @@ Result<AgentRef> ProcessSlots::ClaimAgent(const uint64_t (&client_id)[2], uint32
     entry.event_head.Exchange(segment::kNoCell);
     entry.sleeping.Exchange(0);
     entry.answered.Exchange(0);
-    entry.closes_kept.Exchange(0);
+    entry.revokes_in.Exchange(0);
     // Corruption has made a record name this agent: its first rescan ends the record.
     if (HasRecords(at)) entry.rescan.Exchange(1);
     return AgentRef{at, generation, self_};

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/lock_request.h"
+#include "core/request_params.h"
 #include "segment/segment.h"
 
 namespace holdfast::core {

@@ -29,7 +29,7 @@ bool WriteText(const ShardView& shard, CellId id, std::u16string_view text, Shar
 }  // namespace
 
 CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
-                  const LockRequest& request, CellId name_id) {
+                  const RequestParams& request, CellId name_id) {
   const CellId id = RecordPool(shard).Allocate();
   if (id == kNoCell) return kNoCell;
   RequestCell& record = segment::AsRequest(*shard.segment().CellByNumber(id - 1));

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/lock_request.h"
+#include "core/request_params.h"
 #include "segment/host.h"
 #include "segment/lock_mode.h"
 #include "segment/record_pool.h"
@@ -25,7 +25,7 @@ inline LockMode ModeOf(const segment::RequestCell& request) {
 }
 
 // Cells for the record and its texts.
-inline uint32_t CellsForRecord(const LockRequest& request) {
+inline uint32_t CellsForRecord(const RequestParams& request) {
   return 1 + segment::TextPieces::CellsFor(TextLength(request.label)) +
          segment::TextPieces::CellsFor(TextLength(request.call_site));
 }
@@ -33,7 +33,7 @@ inline uint32_t CellsForRecord(const LockRequest& request) {
 // Fills a free cell; it stays free until its state is stored. kNoCell: the pool did not have
 // CellsForRecord(request), or is corrupted.
 segment::CellId TakeRecord(const segment::ShardView& shard, const segment::AgentRef& agent,
-                           const LockRequest& request, segment::CellId name_id);
+                           const RequestParams& request, segment::CellId name_id);
 
 // The part of StampGrant() for requests with a hold limit.
 void StampHold(segment::Host& host, segment::RequestCell& request);
@@ -43,8 +43,8 @@ uint64_t TokenAfterDamage(segment::Segment& segment, segment::Host& host);
 
 inline uint64_t NextToken(segment::Segment& segment, segment::Host& host) {
   const uint64_t token = segment.header().last_token.FetchAdd(1) + 1;
-  const bool is_sound = token > segment::kFirstToken && token < segment::kTokenLimit;
-  return is_sound ? token : TokenAfterDamage(segment, host);
+  const bool is_valid = token > segment::kFirstToken && token < segment::kTokenLimit;
+  return is_valid ? token : TokenAfterDamage(segment, host);
 }
 
 // Stores the token and the time of a grant, before it is committed.

@@ -62,17 +62,17 @@ class WaitPath {
 
 }  // namespace
 
-Result<bool> WouldSelfDeadlock(LockManager& manager, const segment::AgentRef& agent,
+Result<bool> WouldSelfDeadlock(LockTable& lock_table, const segment::AgentRef& agent,
                                const RecordRef& record, uint64_t timeout_ns) {
-  WakeQueue wake_queue(manager.segment(), manager.host());
-  const Result<ShardLock> lock = manager.EnterForRead(record.shard, wake_queue, timeout_ns);
+  WakeQueue wake_queue(lock_table.segment(), lock_table.host());
+  const Result<ShardLock> lock = lock_table.EnterForRead(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
-  const ShardView view(manager.segment(), record.shard);
+  const ShardView view(lock_table.segment(), record.shard);
   const RequestCell* const request = RequestOf(view, record);
   if (request == nullptr || request->state.Get() != segment::CellState::kWaiting) return false;
   const segment::NameCell* const name = view.NameAt(request->name.Get());
   if (name == nullptr) return false;
-  WaitPath way(manager.segment(), agent, *request);
+  WaitPath way(lock_table.segment(), agent, *request);
   uint32_t steps = 0;
   for (CellId id = request->previous.Get(); id != kNoCell && steps++ < view.MaxCells();) {
     const RequestCell* const before = view.RequestAt(id);

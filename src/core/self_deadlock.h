@@ -5,13 +5,13 @@
 
 #include <cstdint>
 
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "platform/result.h"
 
 namespace holdfast::core {
 
 // False also if the request does not wait any more. Errors: kBusy.
-Result<bool> WouldSelfDeadlock(LockManager& manager, const segment::AgentRef& agent,
+Result<bool> WouldSelfDeadlock(LockTable& lock_table, const segment::AgentRef& agent,
                                const RecordRef& record, uint64_t timeout_ns);
 
 }  // namespace holdfast::core

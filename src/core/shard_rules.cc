@@ -3,9 +3,9 @@
 #include "core/blockers.h"
 #include "core/grantable.h"
 #include "core/request_record.h"
+#include "segment/biased_record.h"
 #include "segment/event_list.h"
-#include "segment/intake.h"
-#include "segment/kept_record.h"
+#include "segment/publication_list.h"
 #include "segment/record_pool.h"
 #include "segment/request_list.h"
 #include "segment/watch_ring.h"
@@ -59,7 +59,7 @@ LockEvent EventOf(EndReason reason, LockEvent given_back) {
 }  // namespace
 
 RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::ResourceName& name,
-                                 const LockRequest& request) {
+                                 const RequestParams& request) {
   RequestReply reply;  // every return names it: a copy of what was just stored would stall
   NameTable names(shard_);
   NameTable::Found found = names.Find(name);
@@ -145,7 +145,7 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
   thief.state.Publish(CellState::kHeld);
   note.Write(wake_queue_.host(), LockEvent::kGranted, thief, name);
   if (!AddHeld(id, thief, name)) return;
-  if (thief.hold_limit_ns.Get() != 0) TellOfHoldLimit(name);
+  if (thief.hold_limit_ns.Get() != 0) ReportHoldLimit(name);
 }
 
 // The first waiter watches the previous holders, and no process watches the stealer yet. So the
@@ -161,10 +161,10 @@ void ShardRules::WakeBeforeSteal(const RequestCell& thief, const NameCell& name)
 
 // A stealer passes requests that already wait, and that did not have its hold limit. Enough of them
 // are notified that at least one of their processes runs.
-void ShardRules::TellOfHoldLimit(const NameCell& name) {
-  constexpr uint32_t kMaxTold = 64;
+void ShardRules::ReportHoldLimit(const NameCell& name) {
+  constexpr uint32_t kMaxReported = 64;
   CellId id = name.queue_head.Get();
-  for (uint32_t told = 0; id != kNoCell && told < kMaxTold; ++told) {
+  for (uint32_t told = 0; id != kNoCell && told < kMaxReported; ++told) {
     RequestCell* const request = shard_.RequestAt(id);
     if (request == nullptr) return shard_.MarkDamaged();
     PostEvent(id, *request);
@@ -257,7 +257,7 @@ void ShardRules::End(CellId id, RequestCell& request, EndReason reason) {
   EndHeld(id, request, *name, reason);
 }
 
-// It is kept, or nothing any more.
+// It is biased, or nothing any more.
 void ShardRules::EndOther(CellId id, RequestCell& request, EndReason reason) {
   SettleNameOf(id, request);
   if (request.state.Get() == CellState::kHeld) return End(id, request, reason);
@@ -331,7 +331,7 @@ void ShardRules::PostIfBlockerChanged(CellId id) {
     PostEvent(id, *request);
 }
 
-// Names whose record is kept by the agent that used them last (segment/kept_record.h).
+// Biased locks: the record stays with the agent that used the name last (segment/biased_record.h).
 
 // A name whose holders are not counted has one record, which is or was open (invariant I16). Closes
 // it, then counts it or takes it out of the list. Afterwards the name may be unused.
@@ -341,8 +341,8 @@ void ShardRules::Settle(NameCell& name) {
   if (held.exclusive + held.shared != 0 || id == kNoCell) return;
   RequestCell* const request = shard_.RequestAt(id);
   if (request == nullptr) return shard_.MarkDamaged();
-  const CellState state = segment::Close(*request);
-  segment::ForgetKept(shard_.header(), id);
+  const CellState state = segment::Revoke(*request);
+  segment::ForgetBiased(shard_.header(), id);
   if (state == CellState::kHeld) {
     return CountOf(name, ModeOf(*request)).Set(1);
   }
@@ -360,7 +360,7 @@ void ShardRules::SettleNameOf(CellId id, const RequestCell& request) {
   if (request.state.Get() == CellState::kRevoked) ProcessLockRequestQueue(name_id);
 }
 
-bool ShardRules::MayBeKept(const RequestCell& request, const NameCell& name) const {
+bool ShardRules::MayBeBiased(const RequestCell& request, const NameCell& name) const {
   const HeldCounts held = CountsOf(name);
   return (shard_.header().watched.Get() & 1) == 0 && held.exclusive + held.shared == 1 &&
          name.queue_head.Get() == kNoCell && request.event_next.Get() == segment::kNotLinked &&
@@ -369,26 +369,26 @@ bool ShardRules::MayBeKept(const RequestCell& request, const NameCell& name) con
          request.enclosing_token.Get() == 0;
 }
 
-// A death before the state is stored leaves a held lock of the dead; after it, a kept record of the
-// dead, which any thread may close. In both cases the shard is repaired.
-bool ShardRules::EndOrKeep(CellId id, RequestCell& request) {
+// A death before the state is stored leaves a held lock of the dead; after it, a biased record of
+// the dead, which any thread may revoke. In both cases the shard is repaired.
+bool ShardRules::EndOrBias(CellId id, RequestCell& request) {
   SettleNameOf(id, request);
   NameCell* const name = shard_.NameAt(request.name.Get());
   const bool is_candidate =
-      request.state.Get() == CellState::kHeld && name != nullptr && MayBeKept(request, *name);
-  if (!is_candidate || !segment::NoteKept(shard_.header(), id)) {
+      request.state.Get() == CellState::kHeld && name != nullptr && MayBeBiased(request, *name);
+  if (!is_candidate || !segment::NoteBiased(shard_.header(), id)) {
     End(id, request);
     return false;
   }
   name->held_exclusive.Set(0);
   name->held_shared.Set(0);
-  request.state.Exchange(segment::KeptState(request.ticket.Get()));
-  // Not before: an agent that puts an operation into the intake, or begins to watch, closes the
-  // open records after that. Either it finds this one, or this thread sees it here.
+  request.state.Exchange(segment::BiasedFreeState(request.ticket.Get()));
+  // Not before: an agent that puts an operation into the publication list, or begins to watch,
+  // revokes the biased records after that. Either it finds this one, or this thread sees it here.
   const bool is_alone =
       !segment::HasOperations(shard_.header()) && (shard_.header().watched.LoadSeqCst() & 1) == 0;
   if (is_alone) return true;
-  // As if it had not been kept, so that a watcher finds the event.
+  // As if it had not been biased, so that a watcher finds the event.
   request.state.Publish(CellState::kHeld);
   End(id, request);
   return false;

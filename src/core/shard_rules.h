@@ -5,7 +5,7 @@
 #ifndef HOLDFAST_CORE_SHARD_RULES_H_
 #define HOLDFAST_CORE_SHARD_RULES_H_
 
-#include "core/lock_request.h"
+#include "core/request_params.h"
 #include "core/wake_queue.h"
 #include "segment/name_table.h"
 #include "segment/shard_view.h"
@@ -20,16 +20,16 @@ class ShardRules {
   // "Request a lock" (#algorithm-request-lock), the steps on the lock task queue. The caller must
   // then check whether the shard is marked as corrupted.
   RequestReply Request(const segment::AgentRef& agent, const segment::ResourceName& name,
-                       const LockRequest& request);
+                       const RequestParams& request);
 
   // Ends a request in any state: waiting ("abort the request", #algorithm-abort-request), held
   // ("release the lock", #algorithm-release-lock), lost.
   void End(segment::CellId id, segment::RequestCell& request,
            EndReason ending = EndReason::kReleased);
 
-  // Ends a held lock like End(), but keeps its record if no other agent is concerned
-  // (segment/kept_record.h). True: it is kept. By the thread of its agent.
-  bool EndOrKeep(segment::CellId id, segment::RequestCell& request);
+  // Ends a held lock like End(), but biases its record to its agent if no other agent is concerned
+  // (segment/biased_record.h). True: it is biased. By the thread of its agent.
+  bool EndOrBias(segment::CellId id, segment::RequestCell& request);
 
   // Takes a held lock whose hold limit has passed. Beyond the standard; like a steal without a
   // stealer.
@@ -44,7 +44,7 @@ class ShardRules {
   void EndOther(segment::CellId id, segment::RequestCell& request, EndReason reason);
   void RemoveIfUnused(segment::CellId name_id, segment::NameCell& name);
   void SettleNameOf(segment::CellId id, const segment::RequestCell& request);
-  bool MayBeKept(const segment::RequestCell& request, const segment::NameCell& name) const;
+  bool MayBeBiased(const segment::RequestCell& request, const segment::NameCell& name) const;
   void Steal(segment::CellId id, segment::RequestCell& thief, segment::NameCell& name);
   void WakeBeforeSteal(const segment::RequestCell& thief, const segment::NameCell& name);
   void Enqueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
@@ -61,7 +61,7 @@ class ShardRules {
   void PostEvent(segment::CellId id, segment::RequestCell& request);
   void PostIfBlockerChanged(segment::CellId id);
   void SetNextWaiter(const segment::NameCell& name);
-  void TellOfHoldLimit(const segment::NameCell& name);
+  void ReportHoldLimit(const segment::NameCell& name);
 
   segment::ShardView shard_;
   WakeQueue& wake_queue_;

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "segment/kept_record.h"
+#include "segment/biased_record.h"
 #include "segment/name_table.h"
 
 namespace holdfast::core {
@@ -58,8 +58,8 @@ Status TableCopy::Take(uint64_t timeout_ns) {
 Status TableCopy::CopyShard(uint32_t shard, uint64_t timeout_ns) {
   for (int attempt = 0; attempt < kMaxCopyAttempts; ++attempt) {
     MakeRoom(shard);
-    WakeQueue wake_queue(manager_.segment(), manager_.host());
-    const Result<ShardLock> lock = manager_.EnterForRead(shard, wake_queue, timeout_ns);
+    WakeQueue wake_queue(lock_table_.segment(), lock_table_.host());
+    const Result<ShardLock> lock = lock_table_.EnterForRead(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     if (CopyLocked(shard)) return Status();
   }
@@ -69,7 +69,7 @@ Status TableCopy::CopyShard(uint32_t shard, uint64_t timeout_ns) {
 // Called before the shard is entered. Touches the pages, and adds a reserve for cells that are used
 // before that.
 void TableCopy::MakeRoom(uint32_t shard) {
-  Segment& segment = manager_.segment();
+  Segment& segment = lock_table_.segment();
   constexpr uint64_t kReserve = 64;
   const uint64_t used = segment.shard(shard).used_count.Get();
   // The count may be corrupted. An extent has one shard, so all shards together have no more cells
@@ -79,7 +79,7 @@ void TableCopy::MakeRoom(uint32_t shard) {
 }
 
 uint64_t TableCopy::CellsOfExtents(uint32_t shard) const {
-  const Segment& segment = manager_.segment();
+  const Segment& segment = lock_table_.segment();
   uint64_t extents = 0;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
     if (segment.ShardOfCell(segment.FirstCell(extent)) == shard) ++extents;
@@ -89,7 +89,7 @@ uint64_t TableCopy::CellsOfExtents(uint32_t shard) const {
 
 // False when there is not enough room.
 bool TableCopy::CopyLocked(uint32_t shard) {
-  Segment& segment = manager_.segment();
+  Segment& segment = lock_table_.segment();
   ShardCopy& copy = shards_[shard];
   copy.changes = segment.shard(shard).changes.Get();
   size_t count = 0;
@@ -103,7 +103,7 @@ bool TableCopy::CopyLocked(uint32_t shard) {
       const CellState state = cell.state.Get();
       if (state == CellState::kFree) continue;
       // From here on it changes only with the counter.
-      if (segment::IsOpen(state)) segment::Close(segment::AsRequest(cell));
+      if (segment::IsBiased(state)) segment::Revoke(segment::AsRequest(cell));
       if (count == copy.cells.size()) return false;
       CopyCell(segment, first + i, cell, copy.cells[count++]);
     }
@@ -117,9 +117,9 @@ bool TableCopy::CopyLocked(uint32_t shard) {
 std::vector<uint32_t> TableCopy::ChangedShards() const {
   std::vector<uint32_t> changed;
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
-    const segment::ShardHeader& header = manager_.segment().shard(shard);
+    const segment::ShardHeader& header = lock_table_.segment().shard(shard);
     const uint64_t changes = header.changes.Acquire();
-    // Operations in the intake were already made.
+    // Operations in the publication list were already made.
     if (segment::HasOperations(header) || changes != shards_[shard].changes) {
       changed.push_back(shard);
     }
@@ -169,10 +169,10 @@ namespace {
 
 class Reader {
  public:
-  Reader(LockManager& manager, const TableCopy& table) : manager_(manager), table_(table) {}
+  Reader(LockTable& lock_table, const TableCopy& table) : lock_table_(lock_table), table_(table) {}
 
   Snapshot Read() {
-    for (shard_ = 0; shard_ < manager_.segment().geometry().shards; ++shard_) ReadShard();
+    for (shard_ = 0; shard_ < lock_table_.segment().geometry().shards; ++shard_) ReadShard();
     return std::move(snapshot_);
   }
 
@@ -207,8 +207,8 @@ class Reader {
   // Details beyond the standard's snapshot.
   void ReadDetails(const RequestCell& request, ProcessRef process, bool is_held,
                    LockInfo& info) const {
-    const segment::ProcessEntry& entry = manager_.segment().process(process.slot);
-    const segment::ProcessEntry& own = manager_.segment().process(manager_.self().slot);
+    const segment::ProcessEntry& entry = lock_table_.segment().process(process.slot);
+    const segment::ProcessEntry& own = lock_table_.segment().process(lock_table_.self().slot);
     const bool is_near = entry.pid_namespace.Get() == own.pid_namespace.Get();
     info.process_id = is_near ? entry.process_id.Get() : 0;
     info.limit = request.limit.Get();
@@ -230,9 +230,9 @@ class Reader {
   }
 
   bool IsAlive(ProcessRef process) {
-    if (process == manager_.self() || Contains(alive_, process)) return true;
+    if (process == lock_table_.self() || Contains(alive_, process)) return true;
     if (Contains(snapshot_.dead, process)) return false;
-    const bool is_alive = manager_.host().IsAlive(process);
+    const bool is_alive = lock_table_.host().IsAlive(process);
     (is_alive ? alive_ : snapshot_.dead).push_back(process);
     return is_alive;
   }
@@ -275,7 +275,7 @@ class Reader {
     for (uint32_t i = 0; i < count; ++i) units.push_back(static_cast<char16_t>(from[i].Get()));
   }
 
-  LockManager& manager_;
+  LockTable& lock_table_;
   const TableCopy& table_;
   uint32_t shard_ = 0;  // that is read now
   std::vector<ProcessRef> alive_;
@@ -284,11 +284,11 @@ class Reader {
 
 }  // namespace
 
-Result<Snapshot> TakeSnapshot(LockManager& manager, uint64_t timeout_ns) {
-  TableCopy table(manager);
+Result<Snapshot> TakeSnapshot(LockTable& lock_table, uint64_t timeout_ns) {
+  TableCopy table(lock_table);
   const Status copied = table.Take(timeout_ns);
   if (!copied.ok()) return copied;
-  return Reader(manager, table).Read();
+  return Reader(lock_table, table).Read();
 }
 
 }  // namespace holdfast::core

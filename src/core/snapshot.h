@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "platform/result.h"
 #include "segment/host.h"
 #include "segment/segment.h"
@@ -44,8 +44,8 @@ struct CopiedCell {
 
 class TableCopy {
  public:
-  explicit TableCopy(LockManager& manager)
-      : manager_(manager), shards_(manager.segment().geometry().shards) {}
+  explicit TableCopy(LockTable& lock_table)
+      : lock_table_(lock_table), shards_(lock_table.segment().geometry().shards) {}
 
   // kBusy if a shard could not be locked in time, or the table grew faster than it was copied.
   Status Take(uint64_t timeout_ns);
@@ -68,7 +68,7 @@ class TableCopy {
   bool CopyLocked(uint32_t shard);
   std::vector<uint32_t> ChangedShards() const;
 
-  LockManager& manager_;
+  LockTable& lock_table_;
   std::vector<ShardCopy> shards_;
 };
 
@@ -110,7 +110,7 @@ struct Snapshot {
 
 // Copies the cells in use, shard by shard if possible (TableCopy), and reads the copy. kBusy if
 // a shard could not be locked in time.
-Result<Snapshot> TakeSnapshot(LockManager& manager, uint64_t timeout_ns);
+Result<Snapshot> TakeSnapshot(LockTable& lock_table, uint64_t timeout_ns);
 
 }  // namespace holdfast::core
 

@@ -21,16 +21,16 @@ constexpr uint32_t kChecksPerSweep = 16;
 
 void Sweep::Run(const std::atomic<bool>& /*is_stopping*/) {
   if (!IsDue()) return;
-  next_ns_ = manager_.host().MonotonicNs() + kSweepNs;
+  next_ns_ = lock_table_.host().MonotonicNs() + kSweepNs;
   peers_.CheckWatched(kChecksPerSweep);
-  for (const ProcessRef process : reaper_.FindDeadProcesses(kChecksPerSweep)) {
-    (void)manager_.ReapProcess(process, kWorkerTimeoutNs);
+  for (const ProcessRef process : dead_process_finder_.FindDeadProcesses(kChecksPerSweep)) {
+    (void)lock_table_.Reap(process, kWorkerTimeoutNs);
   }
-  segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = lock_table_.segment();
   for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
     const segment::AgentRef agent = segment.AgentAt(i);
-    if (agent.process == manager_.self() && segment::HasEvents(segment.agent(i))) {
-      manager_.host().Ring(agent);
+    if (agent.process == lock_table_.self() && segment::HasEvents(segment.agent(i))) {
+      lock_table_.host().Ring(agent);
     }
   }
 }
@@ -38,7 +38,7 @@ void Sweep::Run(const std::atomic<bool>& /*is_stopping*/) {
 // One sweep follows the end of the last wait, so that repeated requests do not wake the thread each
 // time.
 bool Sweep::IsDue() {
-  if (!is_enabled_ || is_idle_.load() || manager_.host().MonotonicNs() < next_ns_) return false;
+  if (!is_enabled_ || is_idle_.load() || lock_table_.host().MonotonicNs() < next_ns_) return false;
   if (HasAnyWaited()) return true;
   is_idle_.store(true);
   // A request that began just now may not have seen it.

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/background_job.h"
-#include "core/lock_manager.h"
+#include "core/dead_process_finder.h"
+#include "core/lock_table.h"
 #include "core/peer_monitor.h"
-#include "core/reaper.h"
 
 namespace holdfast::core {
 
@@ -25,8 +25,11 @@ struct alignas(64) Waiter {
 class Sweep final : public BackgroundJob {
  public:
   // Tests disable it, so that none of them passes because of it.
-  Sweep(LockManager& manager, PeerMonitor& peers, Reaper& reaper, bool is_enabled)
-      : manager_(manager), peers_(peers), reaper_(reaper), is_enabled_(is_enabled) {}
+  Sweep(LockTable& lock_table, PeerMonitor& peers, DeadProcessFinder& reaper, bool is_enabled)
+      : lock_table_(lock_table),
+        peers_(peers),
+        dead_process_finder_(reaper),
+        is_enabled_(is_enabled) {}
 
   // Between these two calls the waits of a waiter count.
   void Add(Waiter& waiter);
@@ -48,9 +51,9 @@ class Sweep final : public BackgroundJob {
   bool IsAnyWaiting();
   bool HasAnyWaited();
 
-  LockManager& manager_;
+  LockTable& lock_table_;
   PeerMonitor& peers_;
-  Reaper& reaper_;
+  DeadProcessFinder& dead_process_finder_;
   const bool is_enabled_;
   std::mutex mutex_;
   std::vector<Waiter*> waiters_;      // guarded by mutex_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "segment/kept_record.h"
+#include "segment/biased_record.h"
 #include "segment/layout.h"
 #include "segment/name_table.h"
 
@@ -50,7 +50,8 @@ void ReadText(const ShardView& shard, CellId first, uint32_t length, std::u16str
 
 }  // namespace
 
-RecordCopies::RecordCopies(LockManager& manager, size_t max) : manager_(manager), copies_(max) {
+RecordCopies::RecordCopies(LockTable& lock_table, size_t max)
+    : lock_table_(lock_table), copies_(max) {
   for (RecordCopy& copy : copies_) {
     copy.info.name.reserve(kUnitsAtOnce);
     copy.info.label.reserve(segment::kMaxLabelUnits);
@@ -64,7 +65,7 @@ void RecordCopies::Add(const ShardView& shard, CellId id, const RequestCell& req
   if (name == nullptr) return;
   RecordCopy& copy = copies_[count_];
   copy.record = {id, shard.index(), request.ticket.Get()};
-  copy.process = manager_.segment().OwnerOf(request);
+  copy.process = lock_table_.segment().OwnerOf(request);
   copy.name_length = name->length.Get();
   const uint32_t here = std::min(copy.name_length, kUnitsAtOnce);
   if (!ReadName(shard, name_id, *name, here, copy.info.name)) return;
@@ -75,14 +76,14 @@ void RecordCopies::Add(const ShardView& shard, CellId id, const RequestCell& req
 }
 
 void RecordCopies::ReadShown(const RequestCell& request, LockInfo& info) const {
-  segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = lock_table_.segment();
   const uint16_t index = request.agent.Get();
   const bool has_agent = index < segment.geometry().agents;
   info.client_id[0] = has_agent ? segment.agent(index).client_id[0].Get() : 0;
   info.client_id[1] = has_agent ? segment.agent(index).client_id[1].Get() : 0;
   info.thread_id = has_agent ? segment.agent(index).thread_id.Get() : 0;
   const segment::ProcessRef process = segment.OwnerOf(request);
-  const uint64_t own_namespace = segment.process(manager_.self().slot).pid_namespace.Get();
+  const uint64_t own_namespace = segment.process(lock_table_.self().slot).pid_namespace.Get();
   const bool is_near = process.slot < segment.geometry().processes &&
                        segment.process(process.slot).pid_namespace.Get() == own_namespace;
   info.process_id = is_near ? segment.process(process.slot).process_id.Get() : 0;
@@ -100,7 +101,7 @@ void RecordCopies::ReadShown(const RequestCell& request, LockInfo& info) const {
 bool RecordCopies::Complete(size_t index, uint64_t timeout_ns) {
   RecordCopy& copy = copies_[index];
   // A corrupted length must not allocate that much memory.
-  if (copy.name_length > manager_.segment().geometry().capacity / sizeof(char16_t)) return false;
+  if (copy.name_length > lock_table_.segment().geometry().capacity / sizeof(char16_t)) return false;
   if (copy.info.name.size() == copy.name_length) return true;
   std::u16string name;
   name.reserve(copy.name_length);
@@ -111,10 +112,10 @@ bool RecordCopies::Complete(size_t index, uint64_t timeout_ns) {
 
 bool RecordCopies::ReadLongName(const RecordRef& record, std::u16string& name,
                                 uint64_t timeout_ns) {
-  WakeQueue wake_queue(manager_.segment(), manager_.host());
-  const Result<ShardLock> lock = manager_.EnterForRead(record.shard, wake_queue, timeout_ns);
+  WakeQueue wake_queue(lock_table_.segment(), lock_table_.host());
+  const Result<ShardLock> lock = lock_table_.EnterForRead(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return false;
-  const ShardView shard(manager_.segment(), record.shard);
+  const ShardView shard(lock_table_.segment(), record.shard);
   const RequestCell* const request = RequestOf(shard, record);
   if (request == nullptr) return false;
   const CellId id = request->name.Get();
@@ -123,21 +124,21 @@ bool RecordCopies::ReadLongName(const RecordRef& record, std::u16string& name,
   return ReadName(shard, id, *cell, cell->length.Get(), name);
 }
 
-Result<std::vector<RecordCopy>> HoldersOf(LockManager& manager, const segment::ResourceName& name,
+Result<std::vector<RecordCopy>> HoldersOf(LockTable& lock_table, const segment::ResourceName& name,
                                           uint32_t max, uint64_t timeout_ns) {
-  RecordCopies copies(manager, max);
+  RecordCopies copies(lock_table, max);
   {
-    const uint32_t shard = name.ShardIn(manager.segment());
-    WakeQueue wake_queue(manager.segment(), manager.host());
-    const Result<ShardLock> lock = manager.EnterForRead(shard, wake_queue, timeout_ns);
+    const uint32_t shard = name.ShardIn(lock_table.segment());
+    WakeQueue wake_queue(lock_table.segment(), lock_table.host());
+    const Result<ShardLock> lock = lock_table.EnterForRead(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
-    const ShardView view(manager.segment(), shard);
+    const ShardView view(lock_table.segment(), shard);
     const segment::NameTable::Found found = segment::NameTable(view).Find(name);
     CellId id = found.cell == nullptr ? kNoCell : found.cell->held_head.Get();
     for (uint32_t steps = 0; id != kNoCell && steps < max; ++steps) {
       RequestCell* const holder = view.RequestAt(id);
       if (holder == nullptr) break;
-      if (segment::Close(*holder) == segment::CellState::kHeld) copies.Add(view, id, *holder);
+      if (segment::Revoke(*holder) == segment::CellState::kHeld) copies.Add(view, id, *holder);
       id = holder->next.Get();
     }
   }
@@ -171,27 +172,27 @@ using segment::ProcessRef;
 
 namespace {
 
-// The maximum number of records copied per visit, so that peers can use the shard in between.
+// The maximum number of records copied per entry, so that peers can use the shard in between.
 constexpr size_t kRecordsPerLook = 64;
-// The maximum number of records skipped per visit. It grows if the place to continue is lost, so
+// The maximum number of records skipped per entry. It grows if the place to continue is lost, so
 // that the walk ends.
-constexpr uint32_t kStepsPerVisit = 512;
-constexpr int kVisitsAtOnce = 4;
+constexpr uint32_t kStepsPerEntry = 512;
+constexpr int kEntriesAtOnce = 4;
 
 }  // namespace
 
-WaitWalk::WaitWalk(LockManager& manager, Options options, std::vector<RecordRef> starts)
-    : manager_(manager),
+WaitWalk::WaitWalk(LockTable& lock_table, Options options, std::vector<RecordRef> starts)
+    : lock_table_(lock_table),
       options_(options),
       starts_(std::move(starts)),
-      copies_(manager, kRecordsPerLook) {
+      copies_(lock_table, kRecordsPerLook) {
   // The last ones are read first, and the records of one shard together.
   std::sort(starts_.begin(), starts_.end(),
             [](const RecordRef& a, const RecordRef& b) { return a.shard < b.shard; });
 }
 
 Result<bool> WaitWalk::GoOn(uint64_t timeout_ns) {
-  for (int visit = 0; visit < kVisitsAtOnce; ++visit) {
+  for (int entry = 0; entry < kEntriesAtOnce; ++entry) {
     if (AddReached()) continue;
     if (!starts_.empty()) {
       const Status read = ReadStarts(timeout_ns);
@@ -213,10 +214,10 @@ Status WaitWalk::ReadStarts(uint64_t timeout_ns) {
   const uint32_t shard = starts_.back().shard;
   copies_.Clear();
   {
-    WakeQueue wake_queue(manager_.segment(), manager_.host());
-    const Result<ShardLock> lock = manager_.EnterForRead(shard, wake_queue, timeout_ns);
+    WakeQueue wake_queue(lock_table_.segment(), lock_table_.host());
+    const Result<ShardLock> lock = lock_table_.EnterForRead(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
-    const ShardView view(manager_.segment(), shard);
+    const ShardView view(lock_table_.segment(), shard);
     while (!starts_.empty() && starts_.back().shard == shard && !copies_.IsFull()) {
       const RecordRef record = starts_.back();
       starts_.pop_back();
@@ -238,10 +239,10 @@ Result<bool> WaitWalk::ReadPiece(Reading& reading, uint64_t timeout_ns) {
   copies_.Clear();
   bool is_read = false;
   {
-    WakeQueue wake_queue(manager_.segment(), manager_.host());
-    const Result<ShardLock> lock = manager_.EnterForRead(reading.shard, wake_queue, timeout_ns);
+    WakeQueue wake_queue(lock_table_.segment(), lock_table_.host());
+    const Result<ShardLock> lock = lock_table_.EnterForRead(reading.shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
-    const ShardView view(manager_.segment(), reading.shard);
+    const ShardView view(lock_table_.segment(), reading.shard);
     CellId id = NextOf(view, reading);
     for (uint32_t steps = 0; id != kNoCell && steps < reading.max_steps; ++steps) {
       const RequestCell* const request = view.RequestAt(id);
@@ -279,7 +280,7 @@ CellId WaitWalk::NextOf(const ShardView& shard, Reading& reading) const {
 
 CellId WaitWalk::FirstOf(const ShardView& shard, const Reading& reading) const {
   if (reading.list == Reading::List::kThread) {
-    return manager_.segment().agent_list(reading.agent.index, reading.shard).Get();
+    return lock_table_.segment().agent_list(reading.agent.index, reading.shard).Get();
   }
   const RequestCell* const anchor = RequestOf(shard, reading.anchor);
   const NameCell* const name = anchor == nullptr ? nullptr : shard.NameAt(anchor->name.Get());
@@ -329,7 +330,7 @@ void WaitWalk::Add(const RecordRef& record, ProcessRef process, const LockInfo& 
 
 void WaitWalk::AddName(const RecordRef& record, const LockInfo& info) {
   if (!names_.insert(info.name).second) return;
-  Reading reading{.shard = record.shard, .anchor = record, .max_steps = kStepsPerVisit};
+  Reading reading{.shard = record.shard, .anchor = record, .max_steps = kStepsPerEntry};
   readings_.push_back(reading);
   if (!options_.with_queues) return;
   reading.list = Reading::List::kQueue;
@@ -346,7 +347,7 @@ void WaitWalk::Reach(const ThreadKey& key, uint64_t token) {
 }
 
 void WaitWalk::BeginThread(const ThreadKey& key) {
-  segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = lock_table_.segment();
   if (agents_.empty()) {
     for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
       const AgentRef agent = segment.AgentAt(i);
@@ -362,7 +363,7 @@ void WaitWalk::BeginThread(const ThreadKey& key) {
                            .shard = shard,
                            .agent = agent,
                            .thread = key,
-                           .max_steps = kStepsPerVisit});
+                           .max_steps = kStepsPerEntry});
       ++waits.open_readings;
     }
   }
@@ -380,9 +381,9 @@ bool WaitWalk::AddReached() {
 }
 
 bool WaitWalk::IsAlive(ProcessRef process) {
-  if (process == manager_.self()) return true;
+  if (process == lock_table_.self()) return true;
   const auto [known, is_new] = is_alive_.try_emplace(process.ToWord(), false);
-  if (is_new) known->second = manager_.host().IsAlive(process);
+  if (is_new) known->second = lock_table_.host().IsAlive(process);
   return known->second;
 }
 

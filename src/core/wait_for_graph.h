@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/lock_manager.h"
-#include "core/lock_request.h"
+#include "core/lock_table.h"
+#include "core/request_params.h"
 #include "core/snapshot.h"
 #include "platform/result.h"
 #include "segment/shard_view.h"
@@ -33,7 +33,7 @@ struct RecordCopy {
 
 class RecordCopies {
  public:
-  RecordCopies(LockManager& manager, size_t max);
+  RecordCopies(LockTable& lock_table, size_t max);
 
   void Clear() { count_ = 0; }
   bool IsFull() const { return count_ == copies_.size(); }
@@ -42,7 +42,7 @@ class RecordCopies {
            const segment::RequestCell& request);
 
   size_t size() const { return count_; }
-  // Outside of the shard: adds the whole name; a long one needs another visit. False: the request
+  // Outside of the shard: adds the whole name; a long one needs another entry. False: the request
   // has ended, or the shard could not be entered in time.
   bool Complete(size_t index, uint64_t timeout_ns);
   const RecordCopy& operator[](size_t index) const { return copies_[index]; }
@@ -51,13 +51,13 @@ class RecordCopies {
   void ReadShown(const segment::RequestCell& request, LockInfo& info) const;
   bool ReadLongName(const RecordRef& record, std::u16string& name, uint64_t timeout_ns);
 
-  LockManager& manager_;
+  LockTable& lock_table_;
   std::vector<RecordCopy> copies_;  // each with room for the texts
   size_t count_ = 0;
 };
 
 // At most `max` holders of a name, the oldest first; dead ones, too.
-Result<std::vector<RecordCopy>> HoldersOf(LockManager& manager, const segment::ResourceName& name,
+Result<std::vector<RecordCopy>> HoldersOf(LockTable& lock_table, const segment::ResourceName& name,
                                           uint32_t max, uint64_t timeout_ns);
 
 // Identifies a thread, for all of its lock managers.
@@ -112,7 +112,7 @@ class WaitWalk {
   };
 
   // `starts`: requests of this agent. The manager outlives the walk.
-  WaitWalk(LockManager& manager, Options options, std::vector<RecordRef> starts);
+  WaitWalk(LockTable& lock_table, Options options, std::vector<RecordRef> starts);
 
   // Continues for a fraction of a millisecond. True: the walk is complete. kBusy: try again.
   Result<bool> GoOn(uint64_t timeout_ns);
@@ -159,7 +159,7 @@ class WaitWalk {
   bool IsAlive(segment::ProcessRef process);
   void Sort();
 
-  LockManager& manager_;
+  LockTable& lock_table_;
   const Options options_;
   std::vector<RecordRef> starts_;
   RecordCopies copies_;

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "segment/intake.h"
 #include "segment/lock_mode.h"
 #include "segment/name_table.h"
+#include "segment/publication_list.h"
 
 namespace holdfast::segment {
 
@@ -85,7 +85,8 @@ Violations CheckInvariants(Segment& segment) {
 namespace {
 
 bool IsUnlockedState(CellState state) {
-  const bool is_request = (IsRequestState(state) || IsOpen(state)) && state != CellState::kStealing;
+  const bool is_request =
+      (IsRequestState(state) || IsBiased(state)) && state != CellState::kStealing;
   return is_request || state == CellState::kFree || state == CellState::kName ||
          state == CellState::kText;
 }
@@ -104,7 +105,7 @@ class ShardChecker {
     CheckAgentLists();
     CheckFreeList();
     CheckEveryCellIsMet();
-    CheckIntake();
+    CheckPublicationList();
   }
 
  private:
@@ -162,7 +163,7 @@ class ShardChecker {
                           in_name_lists_.insert(held).second;
     if (!is_alone) return Fail("I16", CellName(held) + " is not counted and not alone");
     const CellState state = request->state.Get();
-    if (!IsOpen(state) && state != CellState::kHeld && state != CellState::kRevoked) {
+    if (!IsBiased(state) && state != CellState::kHeld && state != CellState::kRevoked) {
       Fail("I16", CellName(held) + " was never open, and is not counted");
     }
     if (request->label.Get() != kNoCell || request->call_site.Get() != kNoCell ||
@@ -170,8 +171,8 @@ class ShardChecker {
         request->enclosing_token.Get() != 0) {
       Fail("I16", CellName(held) + " is kept, and more than a plain request");
     }
-    const auto& kept = shard_.header().kept;
-    if (std::none_of(std::begin(kept), std::end(kept),
+    const auto& biased = shard_.header().biased;
+    if (std::none_of(std::begin(biased), std::end(biased),
                      [held](const Shared<CellId>& place) { return place.Get() == held; })) {
       Fail("I16", CellName(held) + " is kept, and the shard does not say so");
     }
@@ -351,7 +352,7 @@ class ShardChecker {
       if (!met.contains(id)) Fail("I3", CellName(id) + " is a request in no agent's list");
       const CellState state = request->state.Get();
       const bool needs_name =
-          state == CellState::kWaiting || state == CellState::kHeld || IsOpen(state);
+          state == CellState::kWaiting || state == CellState::kHeld || IsBiased(state);
       if (needs_name && !in_name_lists_.contains(id)) {
         Fail("I3", CellName(id) + " is a request in no list of its name");
       }
@@ -373,10 +374,10 @@ class ShardChecker {
     if (cells_ - count != header.used_count.Get()) Fail("I9", "the used cells are counted wrongly");
   }
 
-  // I15: each cell in the intake is an operation for this shard, and is in it once.
-  void CheckIntake() {
+  // I15: each cell in the publication list is an operation for this shard, and is in it once.
+  void CheckPublicationList() {
     std::set<CellId> met;
-    CellId id = shard_.header().intake.Get();
+    CellId id = shard_.header().publications.Get();
     while (id != kNoCell) {
       const OperationCell* const operation = OperationAt(shard_.segment(), id);
       const bool is_pushed = operation != nullptr && operation->shard.Get() == shard_.index() &&

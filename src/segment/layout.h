@@ -11,9 +11,9 @@
 //   +------------+------------------+---------+----
 //   `---- for the first watcher ----'`- on demand -'
 //
-// A shard owns an extent, or a process has claimed it for its operations (intake.h). An extent is
-// divided into cells of 128 bytes. In a shard's extent a cell is free, a lock request, a resource
-// name that at least one request uses, or a piece of text of a long name or a request.
+// A shard owns an extent, or a process has claimed it for its operations (publication_list.h). An
+// extent is divided into cells of 128 bytes. In a shard's extent a cell is free, a lock request, a
+// resource name that at least one request uses, or a piece of text of a long name or a request.
 //
 // Invariants, tested by `CheckInvariants`. "Unlocked" marks an invariant that holds while no thread
 // is inside the shard. A record is a lock request.
@@ -49,13 +49,14 @@
 // I15 An operation that is kPending and pushed is executed once, before any operation or request
 //     that reaches its shard later. A repair skips the operations of dead processes. The extent of
 //     an operation stays claimed until its process has been reaped.
-// I16 An open record (kept_record.h) is the only request of its name. It has no text, limit, hold
-//     limit or enclosing token, and is in the shard's `kept`. Unlocked: it is in the held list of
-//     its name and not counted, also after it was closed, until the name is settled
-//     (shard_rules.h). Exception from I1: its mode, token and times change while it is open.
-// I17 A record that was open is freed by its agent, or by the thread that ends the agent.
-// I18 After a request has returned without a grant, or a watcher has begun, every open record
-//     concerned has been closed. It is kept again only inside the shard, and only after that.
+// I16 A biased record (biased_record.h) is the only request of its name. It has no text, limit,
+// hold
+//     limit or enclosing token, and is in the shard's `biased`. Unlocked: it is in the held list of
+//     its name and not counted, also after it was revoked, until the name is settled
+//     (shard_rules.h). Exception from I1: its mode, token and times change while it is biased.
+// I17 A record that was biased is freed by its agent, or by the thread that ends the agent.
+// I18 After a request has returned without a grant, or a watcher has begun, every biased record
+//     concerned has been revoked. It is biased again only inside the shard, and only after that.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 
@@ -100,13 +101,13 @@ enum class CellState : uint32_t {
   kName = 0x4A3E7006,      // a resource name and the heads of its lists
   kText = 0x7E877007,      // a piece of text of a name or a request
   kExpired = 0xE891ED08,   // request: lost the lock at its hold limit; otherwise like kStolen
-  kRevoked = 0x9E0C7009,   // request: was kept; its agent will free it
+  kRevoked = 0x9E0C7009,   // request: was biased and free; its agent will free it
 };
 
-// The open states of a request: the upper bits, and the low bits of its ticket (kept_record.h).
+// The open states of a request: the upper bits, and the low bits of its ticket (biased_record.h).
 // Small integers of every JavaScript engine.
-inline constexpr uint32_t kKeptBits = 0x2B000000;
-inline constexpr uint32_t kTakenBits = 0x35000000;
+inline constexpr uint32_t kBiasedFreeBits = 0x2B000000;
+inline constexpr uint32_t kBiasedHeldBits = 0x35000000;
 inline constexpr uint32_t kTicketBits = 0x00FFFFFF;
 
 struct SegmentHeader {
@@ -135,25 +136,25 @@ static_assert(sizeof(SegmentHeader) == 4096 && offsetof(SegmentHeader, last_toke
 // In SegmentHeader::watch_armed: every agent that watches.
 inline constexpr uint32_t kAllArmed = 0xFFFFFFFF;
 
-inline constexpr uint32_t kMaxKeptPerShard = 40;
+inline constexpr uint32_t kMaxBiasedPerShard = 40;
 
 struct ShardHeader {
-  Shared<uint32_t> lock_word;             //  0  see lock_word.h
-  Shared<uint32_t> dirty;                 //  4  the index must be rebuilt before it is used
-  Shared<uint64_t> last_ticket;           //  8
-  Shared<uint32_t> free_head;             // 16  first free cell, linked by `next`
-  Shared<uint32_t> free_count;            // 20
-  Shared<uint32_t> used_count;            // 24  cells in use
-  Shared<uint32_t> watched;               // 28  odd: events go into the watch ring (watch_ring.h)
-  Shared<uint64_t> changes;               // 32  incremented by a writer before its first change
-  Shared<CellId> intake;                  // 40  stack of operations (intake.h), linked by `next`
-  uint8_t reserved[4];                    // 44
-  Shared<uint64_t> intake_last;           // 48  the count of operations published so far
-  Shared<CellId> kept[kMaxKeptPerShard];  //  56  all open records; perhaps others, too
-  uint8_t reserved2[40];                  // 216
+  Shared<uint32_t> lock_word;    //  0  see lock_word.h
+  Shared<uint32_t> dirty;        //  4  the index must be rebuilt before it is used
+  Shared<uint64_t> last_ticket;  //  8
+  Shared<uint32_t> free_head;    // 16  first free cell, linked by `next`
+  Shared<uint32_t> free_count;   // 20
+  Shared<uint32_t> used_count;   // 24  cells in use
+  Shared<uint32_t> watched;      // 28  odd: events go into the watch ring (watch_ring.h)
+  Shared<uint64_t> changes;      // 32  incremented by a writer before its first change
+  Shared<CellId> publications;   // 40  stack of operations (publication_list.h), linked by `next`
+  uint8_t reserved[4];           // 44
+  Shared<uint64_t> publication_count;         // 48  the count of operations published so far
+  Shared<CellId> biased[kMaxBiasedPerShard];  //  56  all biased records; perhaps others, too
+  uint8_t reserved2[40];                      // 216
 };
-static_assert(sizeof(ShardHeader) == 256 && offsetof(ShardHeader, intake) == 40 &&
-              offsetof(ShardHeader, kept) == 56);
+static_assert(sizeof(ShardHeader) == 256 && offsetof(ShardHeader, publications) == 40 &&
+              offsetof(ShardHeader, biased) == 56);
 
 // A process that takes part. It is alive while it holds the lock on byte `slot` (slot_lock.h).
 struct ProcessEntry {
@@ -180,9 +181,10 @@ struct AgentEntry {
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
   Shared<uint32_t> prewake;       //  76  kPrewakeWanted, or 1 + the agent before it; a hint
   Shared<uint32_t> answered;      //  80  1: an operation of this agent has been executed
-  // 1 + the shard whose kept records it closes without the shard lock; 0: none (kept_record.h).
-  Shared<uint32_t> closes_kept;  //  84
-  uint8_t reserved2[40];         //  88
+  // 1 + the shard whose biased records it revokes without the shard lock; 0: none
+  // (biased_record.h).
+  Shared<uint32_t> revokes_in;  //  84
+  uint8_t reserved2[40];        //  88
 };
 static_assert(sizeof(AgentEntry) == 128 && offsetof(AgentEntry, event_head) == 64);
 
@@ -269,15 +271,16 @@ static_assert(sizeof(AnyCell) == kCellBytes && offsetof(AnyCell, next) == 64);
 // until it is kExecuted or kDone.
 enum class OperationState : uint32_t {
   kUnused = 0,
-  kPending = 0x9E4D0D01,   // to be executed
-  kExecuted = 0xE8EC0D02,  // executed by a repair; perhaps among the operations of the intake
-  kDone = 0xD04E0D03,      // executed, and not among them
+  kPending = 0x9E4D0D01,  // to be executed
+  kExecuted =
+      0xE8EC0D02,      // executed by a repair; perhaps among the operations of the publication list
+  kDone = 0xD04E0D03,  // executed, and not among them
 };
 enum class OperationKind : uint8_t { kRequest = 1, kEnd = 2 };
 
 struct OperationCell {
   Shared<OperationState> state;         //  0
-  Shared<CellId> next;                  //  4  link in the intake
+  Shared<CellId> next;                  //  4  link in the publication list
   Shared<uint64_t> number;              //  8  its shard, and its order there (OperationNumber)
   Shared<uint32_t> shard;               // 16
   Shared<OperationKind> kind;           // 20
@@ -310,7 +313,7 @@ struct OperationCell {
   Shared<uint32_t> blocker_holder;   // 116
   Shared<uint8_t> has_hold_limits;   // 120
   Shared<uint8_t> several_blockers;  // 121
-  Shared<uint16_t> executor_slot;    // 122  of the process that has executed it; else the agent's
+  Shared<uint16_t> combiner_slot;    // 122  of the process that has executed it; else the agent's
   Shared<CellId> text;               // 124  first of its text cells, of the same extent
 };
 inline constexpr uint8_t kOperationIfAvailable = 1;

@@ -20,8 +20,8 @@ ProcessRef LockWord::OwnerOf(uint32_t word) const {
   return segment_.FromShortWord(word & ~kWaiters);
 }
 
-LockOutcome LockWord::AcquireTaken(uint32_t self_word, platform::CriticalSectionMark& mark,
-                                   Host& host, uint64_t timeout_ns) {
+LockOutcome LockWord::AcquireHeld(uint32_t self_word, platform::CriticalSectionMark& mark,
+                                  Host& host, uint64_t timeout_ns) {
   for (int i = 0; i < kSpins; ++i) {
     platform::Pause();
     if (word_.Get() == 0 && TryTake(self_word)) return LockOutcome::kAcquired;

@@ -18,7 +18,7 @@
 #include "platform/critical_section_mark.h"
 #include "platform/result.h"
 #include "segment/host.h"
-#include "segment/intake.h"
+#include "segment/publication_list.h"
 #include "segment/segment.h"
 
 namespace holdfast::segment {
@@ -41,7 +41,7 @@ class LockWord {
                       uint64_t timeout_ns) {
     const uint32_t self_word = self.ToShortWord();
     if (TryTake(self_word)) return LockOutcome::kAcquired;
-    return AcquireTaken(self_word, mark, host, timeout_ns);
+    return AcquireHeld(self_word, mark, host, timeout_ns);
   }
   bool TryAcquire(ProcessRef self) { return TryTake(self.ToShortWord()); }
   void Release(ProcessRef self, Host& host) {
@@ -62,8 +62,8 @@ class LockWord {
     uint32_t expected = 0;
     return word_.CompareExchange(expected, self_word);
   }
-  LockOutcome AcquireTaken(uint32_t self_word, platform::CriticalSectionMark& mark, Host& host,
-                           uint64_t timeout_ns);
+  LockOutcome AcquireHeld(uint32_t self_word, platform::CriticalSectionMark& mark, Host& host,
+                          uint64_t timeout_ns);
   LockOutcome AcquireSlowly(uint32_t self_word, platform::CriticalSectionMark& mark, Host& host,
                             uint64_t timeout_ns);
   void ReleaseChanged(uint32_t self_word, uint32_t seen, Host& host);
@@ -72,12 +72,13 @@ class LockWord {
   Shared<uint32_t>& word_;
 };
 
-// Executes the operations that arrived in the intake of a shard (intake.h) while it was locked.
-class IntakeWorker {
+// Executes the operations that arrived in the publication list of a shard (publication_list.h)
+// while it was locked.
+class PublicationHandler {
  public:
-  virtual ~IntakeWorker() = default;
+  virtual ~PublicationHandler() = default;
   // Not inside the shard. If the shard is locked again, its owner executes them.
-  virtual void WorkOffIntake(uint32_t shard) = 0;
+  virtual void CombineIfUnlocked(uint32_t shard) = 0;
 };
 
 // Being inside a shard: from construction by Enter to the end of the scope.
@@ -134,12 +135,12 @@ class ShardLock {
     mark_->Leave();
     // An agent that pushes an operation tries the lock afterwards: one of the two sees the other.
     if (worker_ != nullptr && HasOperations(segment_->shard(shard_))) {
-      worker_->WorkOffIntake(shard_);
+      worker_->CombineIfUnlocked(shard_);
     }
   }
 
-  // From now on the end of the scope checks the intake.
-  void SetIntakeWorker(IntakeWorker& worker) { worker_ = &worker; }
+  // From now on the end of the scope checks the publication list.
+  void SetPublicationHandler(PublicationHandler& worker) { worker_ = &worker; }
 
   // The last owner died inside, or a thread found corruption: the index must not be used.
   bool NeedsRepair() const { return segment_->shard(shard_).dirty.Get() != 0; }
@@ -153,7 +154,7 @@ class ShardLock {
   Segment* segment_;
   Host* host_;
   platform::CriticalSectionMark* mark_;
-  IntakeWorker* worker_ = nullptr;
+  PublicationHandler* worker_ = nullptr;
   uint32_t shard_;
   ProcessRef self_;
 };

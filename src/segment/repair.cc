@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "platform/clock.h"
-#include "segment/kept_record.h"
+#include "segment/biased_record.h"
 #include "segment/lock_mode.h"
 #include "segment/name_table.h"
 #include "segment/record_pool.h"
@@ -133,7 +133,7 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
     names_.Add(id, AsName(cell));
   } else if (IsRequest(cell, state)) {
     RequestCell& request = AsRequest(cell);
-    state = Close(request);
+    state = Revoke(request);
     const uint8_t mode = request.mode.Get();
     const uint16_t agent = request.agent.Get();
     const Request read{&request,
@@ -146,14 +146,14 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
                        agent,
                        mode == static_cast<uint8_t>(LockMode::kExclusive),
                        IsOwnerAlive(request, agent)};
-    const bool is_sound = IsRequestState(state) && IsLockMode(mode) && read.ticket != 0 &&
+    const bool is_valid = IsRequestState(state) && IsLockMode(mode) && read.ticket != 0 &&
                           read.ticket < kTicketLimit && read.token < kTokenLimit &&
                           (read.token != 0 || !WasGranted(state));
     // A steal that began is completed, even if its stealer is dead.
     const bool counts = read.is_alive || state == CellState::kStealing;
     if (read.is_alive) RestoreOwner(request);
-    if (is_sound && counts) requests_.push_back(read);
-    if (is_sound && !counts) NoteDeath(read);
+    if (is_valid && counts) requests_.push_back(read);
+    if (is_valid && !counts) NoteDeath(read);
   }
 }
 
@@ -279,7 +279,7 @@ void ShardRepair::ClearIndex() {
     segment.bucket(shard_.index(), i).Set(kNoCell);
   }
   // All were closed.
-  for (Shared<CellId>& place : shard_.header().kept) place.Set(kNoCell);
+  for (Shared<CellId>& entry : shard_.header().biased) entry.Set(kNoCell);
 }
 
 NameCell& ShardRepair::KeepName(CellId id) {
@@ -315,9 +315,9 @@ void ShardRepair::KeepText(CellId id, Shared<CellId>& first, uint32_t length) {
   std::vector<CellId> pieces;
   for (uint32_t left = TextPieces::CellsFor(length); left > 0 && length <= kMaxLabelUnits; --left) {
     const TextCell* const text = shard_.TextAt(text_id);
-    const bool is_sound = text != nullptr && text->owner.Get() == id && !kept_[text_id - 1] &&
+    const bool is_valid = text != nullptr && text->owner.Get() == id && !kept_[text_id - 1] &&
                           std::find(pieces.begin(), pieces.end(), text_id) == pieces.end();
-    if (!is_sound) break;
+    if (!is_valid) break;
     pieces.push_back(text_id);
     text_id = text->following.Get();
   }

@@ -183,17 +183,17 @@ inline bool IsRequestState(CellState state) {
 }
 
 // Checks the upper bits only; in a valid record the other bits are the low bits of its ticket.
-inline bool IsTaken(CellState state) {
-  return (static_cast<uint32_t>(state) & ~kTicketBits) == kTakenBits;
+inline bool IsBiasedHeld(CellState state) {
+  return (static_cast<uint32_t>(state) & ~kTicketBits) == kBiasedHeldBits;
 }
-inline bool IsOpen(CellState state) {
-  return IsTaken(state) || (static_cast<uint32_t>(state) & ~kTicketBits) == kKeptBits;
+inline bool IsBiased(CellState state) {
+  return IsBiasedHeld(state) || (static_cast<uint32_t>(state) & ~kTicketBits) == kBiasedFreeBits;
 }
 // Whether a cell in this state is a request.
 // Open, and of this record. Apart from IsRequest(), which is in every step of a list.
-[[gnu::noinline]] bool IsOpenRequest(const AnyCell& cell, CellState state);
+[[gnu::noinline]] bool IsBiasedRequest(const AnyCell& cell, CellState state);
 inline bool IsRequest(const AnyCell& cell, CellState state) {
-  return IsRequestState(state) || (IsOpen(state) && IsOpenRequest(cell, state));
+  return IsRequestState(state) || (IsBiased(state) && IsBiasedRequest(cell, state));
 }
 
 }  // namespace holdfast::segment

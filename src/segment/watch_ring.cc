@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "segment/kept_record.h"
+#include "segment/biased_record.h"
 #include "segment/name_table.h"
 #include "segment/resource_name.h"
 
@@ -147,7 +147,7 @@ void WatchRegistry::Add(const AgentRef& agent) {
     while (!watched.CompareExchange(seen, (seen | 1) + (seen & 1) * 2)) {
     }
     // Changes without the shard lock are not in the ring.
-    CloseKept(segment_, agent.index, i);
+    RevokeBiased(segment_, agent.index, i);
   }
 }
 

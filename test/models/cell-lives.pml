@@ -1,4 +1,4 @@
-/* The lives of an operation's cell (src/segment/intake.cc, LockManager::ReapProcess): process D has
+/* The lives of an operation's cell (src/segment/publication_list.cc, LockManager::ReapProcess): process D has
  * died, and left an operation pending in it. Once D has been reaped, process N may claim the cell,
  * and ask for something itself. A repair looks for operations by their numbers, then executes them.
  *

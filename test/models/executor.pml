@@ -1,4 +1,4 @@
-/* What an executor owes (ShardVisit, Attachment::FollowExecutor, LockManager::ReapProcess): the holder
+/* What an executor owes (DeferredEntry, Attachment::FollowCombiner, LockManager::ReapProcess): the holder
  * of a lock gives it back while another process is inside the shard. That one, the executor, grants
  * the lock to the waiter, leaves the shard, and rings. The waiter sleeps and watches the process of
  * the holder only. The holder and the executor may both die, each at any point.

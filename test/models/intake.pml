@@ -1,4 +1,4 @@
-/* The intake of a shard (src/core/intake.cc, src/segment/intake.h): agents that find the shard
+/* The intake of a shard (src/core/publication_list.cc, src/segment/publication_list.h): agents that find the shard
  * locked put their operation on a stack and return. One of them may die at any point.
  *
  * Every agent makes requests: it tries the lock and, inside, executes what is on the stack before

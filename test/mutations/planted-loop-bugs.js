@@ -23,7 +23,7 @@ const LOOP_BUGS = [
   },
   {
     name: 'a thread that publishes an operation repairs the shard',
-    file: 'src/core/lock_manager.cc',
+    file: 'src/core/lock_table.cc',
     from: 'if (lock->NeedsRepair()) return;',
     to: 'if (lock->NeedsRepair()) Repair(shard, wake_queue);',
     tests: [NO_WAIT],
@@ -58,7 +58,7 @@ const LOOP_BUGS = [
   },
   {
     name: 'a rescan ends with its first piece',
-    file: 'src/core/lock_manager.cc',
+    file: 'src/core/lock_table.cc',
     from: 'position.is_complete = id == kNoCell;',
     to: 'position.is_complete = true;',
     tests: [NO_WAIT, 'core_test:Rescan*'],

@@ -16,7 +16,7 @@ const WATCH_BUGS = [
   },
   {
     name: 'who stops watching leaves its mark',
-    file: 'src/core/lock_manager.cc',
+    file: 'src/core/lock_table.cc',
     from: '  segment::WatchRegistry(segment_).Remove(agent);\n',
     to: '',
     tests: [WATCHING, SIMULATION],

@@ -29,7 +29,7 @@ class AdaptiveSpinTest : public LockTableTest {
     return machine.host().MonotonicNs() != before;
   }
   bool WaitsOnceMore() {
-    wait.Heard();
+    wait.OnEvents();
     return Waits();
   }
 
@@ -61,7 +61,7 @@ TEST_F(AdaptiveSpinTest, SaysWhereItRuns) {
   wait.Queued(behind_a);
   EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), kHere);
   machine.host().MoveTo(kThere);
-  wait.Heard();
+  wait.OnEvents();
   EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), kThere);
 }
 
@@ -137,7 +137,7 @@ TEST_F(AdaptiveSpinTest, WaitsEachTimeAgainAsSoonAsItPays) {
   wait.Queued(behind_a);
   EXPECT_TRUE(WaitsOnceMore());
   EXPECT_FALSE(WaitsOnceMore());  // skipped
-  wait.Heard();
+  wait.OnEvents();
   EXPECT_TRUE(wait.SpinFor([] { return true; }));
   EXPECT_TRUE(WaitsOnceMore());
 }
@@ -204,7 +204,7 @@ TEST_F(PrewakeTest, IsWantedEachTimeAgainAsSoonAsItPays) {
 TEST_F(PrewakeTest, PaysWhenTheLockWasGrantedMeanwhile) {
   for (int i = 0; i < 10; ++i) {
     Prewake();
-    wait.Heard();
+    wait.OnEvents();
     wait.Queued({});
     EXPECT_TRUE(FallsAsleepWantingARing());
   }

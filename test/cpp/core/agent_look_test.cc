@@ -19,7 +19,7 @@ namespace {
 using core::RequestEvent;
 using segment::ShardLock;
 
-class AgentLook : public testing::Test {
+class AgentPoll : public testing::Test {
  protected:
   void SetUp() override {
     const core::AttachOptions options = SmallBucketIn(directory_);
@@ -32,13 +32,13 @@ class AgentLook : public testing::Test {
     return {name.data(), static_cast<uint32_t>(name.size())};
   }
   static uint32_t Ask(core::Agent& agent, std::u16string_view name) {
-    core::LockRequest request;
+    core::RequestParams request;
     return agent.Request(NameOf(name), request)->id;
   }
   Result<ShardLock> Lock(std::u16string_view name) const {
-    core::LockManager& manager = attachment_->manager();
-    return ShardLock::TryEnter(manager.segment(), NameOf(name).ShardIn(manager.segment()),
-                               manager.self(), manager.host());
+    core::LockTable& lock_table = attachment_->lock_table();
+    return ShardLock::TryEnter(lock_table.segment(), NameOf(name).ShardIn(lock_table.segment()),
+                               lock_table.self(), lock_table.host());
   }
 
   const TestDirectory directory_;
@@ -49,8 +49,8 @@ class AgentLook : public testing::Test {
 };
 
 // A ringer that was about to mark a sleep of the last bearer must not mark a sleep of the next one.
-TEST_F(AgentLook, NumbersItsSleepsUnlikeTheLastBearerOfItsEntry) {
-  const segment::AgentEntry& entry = attachment_->manager().segment().agent(other_->ref().index);
+TEST_F(AgentPoll, NumbersItsSleepsUnlikeTheLastBearerOfItsEntry) {
+  const segment::AgentEntry& entry = attachment_->lock_table().segment().agent(other_->ref().index);
   std::set<uint32_t> numbers;
   for (uint32_t bearer = 1; bearer <= 20; ++bearer) {
     for (uint32_t sleep = 1; sleep <= 20; ++sleep) {
@@ -66,47 +66,47 @@ TEST_F(AgentLook, NumbersItsSleepsUnlikeTheLastBearerOfItsEntry) {
   }
 }
 
-TEST_F(AgentLook, FindsNothingWhileNothingHasCome) {
+TEST_F(AgentPoll, FindsNothingWhileNothingHasCome) {
   Ask(*other_, u"n");
   const uint32_t id = Ask(*agent_, u"n");
-  EXPECT_FALSE(agent_->LookFor(id, others_).has_value());
+  EXPECT_FALSE(agent_->PollFor(id, others_).has_value());
   EXPECT_THAT(others_, testing::IsEmpty());
 }
 
 // The agent that is about to grant the request needs the shard.
-TEST_F(AgentLook, FindsAGrantWithoutEnteringTheShard) {
+TEST_F(AgentPoll, FindsAGrantWithoutEnteringTheShard) {
   const uint32_t held = Ask(*other_, u"n");
   const uint32_t id = Ask(*agent_, u"n");
   other_->End(held);
   const Result<ShardLock> lock = Lock(u"n");
   ASSERT_TRUE(lock.ok());
-  const auto event = agent_->LookFor(id, others_);
+  const auto event = agent_->PollFor(id, others_);
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->kind, RequestEvent::Kind::kGranted);
   EXPECT_EQ(event->id, id);
   EXPECT_NE(event->token, 0U);
 }
 
-TEST_F(AgentLook, LeavesTheEventsOfOtherRequestsToTheCaller) {
+TEST_F(AgentPoll, LeavesTheEventsOfOtherRequestsToTheCaller) {
   const uint32_t held = Ask(*other_, u"n");
   Ask(*other_, u"m");
   const uint32_t granted = Ask(*agent_, u"n");
   const uint32_t id = Ask(*agent_, u"m");
   other_->End(held);
-  EXPECT_FALSE(agent_->LookFor(id, others_).has_value());
+  EXPECT_FALSE(agent_->PollFor(id, others_).has_value());
   ASSERT_EQ(others_.size(), 1U);
   EXPECT_EQ(others_[0].id, granted);
 }
 
 // Between the two sleeps the agent checks or polls its lock, without a system call.
-TEST_F(AgentLook, DrainsItsDoorbellBeforeItsNextSleep) {
+TEST_F(AgentPoll, DrainsItsDoorbellBeforeItsNextSleep) {
   const uint32_t held = Ask(*other_, u"n");
   Ask(*agent_, u"n");
   ASSERT_TRUE(agent_->GoToSleep());
   other_->End(held);
   ASSERT_TRUE(IsReadable(agent_->doorbell_fd()));
   agent_->WakeUp();
-  agent_->HearDoorbell();
+  agent_->OnDoorbellRung();
   agent_->TakeEvents(others_);
   ASSERT_EQ(others_.size(), 1U);
   EXPECT_TRUE(IsReadable(agent_->doorbell_fd()));
@@ -115,7 +115,7 @@ TEST_F(AgentLook, DrainsItsDoorbellBeforeItsNextSleep) {
 }
 
 // A ring without an event does not end the wait, and must not make the rest of it a loop.
-TEST_F(AgentLook, DrainsItsDoorbellAlsoInABlockingWait) {
+TEST_F(AgentPoll, DrainsItsDoorbellAlsoInABlockingWait) {
   constexpr uint64_t kNs = 20'000'000;
   Ask(*other_, u"n");
   const uint32_t id = Ask(*agent_, u"n");
@@ -124,22 +124,22 @@ TEST_F(AgentLook, DrainsItsDoorbellAlsoInABlockingWait) {
   EXPECT_FALSE(IsReadable(agent_->doorbell_fd()));
 }
 
-TEST_F(AgentLook, KeepsARingThatComesAfterItHasAnnouncedItsSleep) {
+TEST_F(AgentPoll, KeepsARingThatComesAfterItHasAnnouncedItsSleep) {
   const uint32_t held = Ask(*other_, u"n");
   Ask(*agent_, u"n");
-  agent_->HearDoorbell();
+  agent_->OnDoorbellRung();
   ASSERT_TRUE(agent_->GoToSleep());
   other_->End(held);
   EXPECT_TRUE(IsReadable(agent_->doorbell_fd()));
 }
 
 // A thread that waits, again and again, never comes to the sweep of its loop.
-TEST_F(AgentLook, SweepsBetweenTwoWaitsIfItHasNotFor1Second) {
+TEST_F(AgentPoll, SweepsBetweenTwoWaitsIfItHasNotFor1Second) {
   const uint32_t id = Ask(*agent_, u"n");
-  ASSERT_NE(agent_->EndOrKeep(id).slot, core::KeptSlots::kNone);
+  ASSERT_NE(agent_->EndOrBias(id).slot, core::BiasedSlots::kNone);
   Ask(*other_, u"n");  // closes the record, which a sweep ends
   agent_->SweepIfDue();
-  EXPECT_FALSE(agent_->IsKept(0));
+  EXPECT_FALSE(agent_->IsBiasedSlot(0));
 }
 
 }  // namespace

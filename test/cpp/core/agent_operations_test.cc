@@ -9,12 +9,12 @@
 
 #include "core/agent.h"
 #include "core/attachment.h"
+#include "core/combiner.h"
+#include "core/deferred_entry.h"
 #include "core/extents.h"
-#include "core/operation_executor.h"
 #include "core/shard_timeouts.h"
-#include "core/shard_visit.h"
-#include "segment/intake.h"
 #include "segment/lock_word.h"
+#include "segment/publication_list.h"
 #include "segment/shared.h"
 #include "support/fake_host.h"
 #include "support/small_bucket.h"
@@ -42,14 +42,14 @@ class AgentOperations : public testing::Test {
     attachment_.reset();
   }
 
-  segment::Segment& Table() const { return attachment_->manager().segment(); }
+  segment::Segment& Table() const { return attachment_->lock_table().segment(); }
   uint32_t Shard() const { return Name().ShardIn(Table()); }
   static segment::ResourceName Name() { return {kAskedName.data(), kAskedName.size()}; }
-  segment::CellId Head() const { return Table().shard(Shard()).intake.Get(); }
+  segment::CellId Head() const { return Table().shard(Shard()).publications.Get(); }
 
   void Lock() {
-    Result<ShardLock> lock = ShardLock::TryEnter(Table(), Shard(), attachment_->manager().self(),
-                                                 attachment_->manager().host());
+    Result<ShardLock> lock = ShardLock::TryEnter(Table(), Shard(), attachment_->lock_table().self(),
+                                                 attachment_->lock_table().host());
     ASSERT_TRUE(lock.ok());
     lock_.emplace(*std::move(lock));
   }
@@ -63,7 +63,7 @@ class AgentOperations : public testing::Test {
     return claimed;
   }
 
-  // Whether an operation is pending, and not yet in the intake.
+  // Whether an operation is pending, and not yet in the publication list.
   bool IsOneBetween() const {
     for (uint32_t extent = 0; extent < Table().geometry().extents; ++extent) {
       for (uint32_t i = 0; i < segment::OperationsPerExtent(Table().geometry()); ++i) {
@@ -82,14 +82,15 @@ class AgentOperations : public testing::Test {
     Unlock();
     Table().shard(Shard()).dirty.Set(1);
     {
-      core::WakeQueue wake_queue(Table(), attachment_->manager().host());
-      ASSERT_TRUE(attachment_->manager().Enter(Shard(), wake_queue, core::kBriefNs).ok());
+      core::WakeQueue wake_queue(Table(), attachment_->lock_table().host());
+      ASSERT_TRUE(attachment_->lock_table().Enter(Shard(), wake_queue, core::kBriefNs).ok());
     }
     Lock();
   }
 
-  // Puts a request in; a repair comes between its being pending and its being in the intake.
-  void PutInAroundARepair() {
+  // Puts a request in; a repair comes between its being pending and its being in the publication
+  // list.
+  void PublishAroundARepair() {
     Lock();
     segment::store_observer = {[](void* self) {
                                  auto& test = *static_cast<AgentOperations*>(self);
@@ -98,7 +99,7 @@ class AgentOperations : public testing::Test {
                                  test.RepairBetween();
                                },
                                this};
-    core::LockRequest request;
+    core::RequestParams request;
     const auto answer = agent_->Request(Name(), request);
     segment::store_observer = {};
     ASSERT_TRUE(answer.ok());
@@ -106,13 +107,13 @@ class AgentOperations : public testing::Test {
   }
 
   core::Agent::Answer Ask(core::Agent& agent) {
-    core::LockRequest request;
+    core::RequestParams request;
     const auto answer = agent.Request(Name(), request);
     EXPECT_TRUE(answer.ok());
     return answer.ok() ? *answer : core::Agent::Answer{core::RequestOutcome::kMissed, 0, 0};
   }
   core::RequestOutcome Ask() { return Ask(*agent_).outcome; }
-  // A process that was inside executes the intake, and dies before it rings any agent.
+  // A process that was inside executes the publication list, and dies before it rings any agent.
   void ExecuteAndDie() {
     const segment::ProcessRef dead{1, 1};
     Table().process(dead.slot).generation.Set(dead.generation);
@@ -120,11 +121,11 @@ class AgentOperations : public testing::Test {
     FakeHost silent(Table());
     silent.AllowRings(false);
     core::WakeQueue wake_queue(Table(), silent);
-    core::OperationExecutor executor(view, wake_queue, dead);
-    segment::IntakeReader intake(view);
+    core::Combiner executor(view, wake_queue, dead);
+    segment::PublicationReader publications(view);
     segment::CellId id = segment::kNoCell;
-    while (segment::OperationCell* const operation = intake.Next(id)) {
-      executor.Execute(id, *operation, core::OperationExecutor::Occasion::kIntake);
+    while (segment::OperationCell* const operation = publications.Next(id)) {
+      executor.Execute(id, *operation, core::Combiner::Occasion::kPublished);
     }
     Table().agent(agent_->ref().index).answered.Set(0);
   }
@@ -134,7 +135,7 @@ class AgentOperations : public testing::Test {
     agent_->TakeEvents(events);
     return events;
   }
-  void ExecuteAndDieOnceItIsPutIn() {
+  void ExecuteAndDieOnceItIsPublished() {
     segment::store_observer = {[](void* self) {
                                  auto& test = *static_cast<AgentOperations*>(self);
                                  if (test.Head() == segment::kNoCell) return;
@@ -153,7 +154,7 @@ class AgentOperations : public testing::Test {
 };
 
 TEST_F(AgentOperations, KeepTheirRoomAfterTheAnswerUntilTheyAreOutOfTheIntake) {
-  PutInAroundARepair();
+  PublishAroundARepair();
   const segment::CellId id = Head();
   ASSERT_NE(id, segment::kNoCell);
   std::vector<core::RequestEvent> events;
@@ -169,7 +170,7 @@ TEST_F(AgentOperations, KeepTheirRoomAfterTheAnswerUntilTheyAreOutOfTheIntake) {
 
 // The shard was busy again when the answer was read: the worker enters once it is free.
 TEST_F(AgentOperations, GiveTheirRoomBackOnceTheyAreOutOfTheIntake) {
-  PutInAroundARepair();
+  PublishAroundARepair();
   std::vector<core::RequestEvent> events;
   agent_->TakeEvents(events);
   ASSERT_EQ(events.size(), 1U);
@@ -179,7 +180,7 @@ TEST_F(AgentOperations, GiveTheirRoomBackOnceTheyAreOutOfTheIntake) {
 }
 
 TEST_F(AgentOperations, GiveTheirRoomBackWhenTheAnswerOfARepairIsRead) {
-  PutInAroundARepair();
+  PublishAroundARepair();
   Unlock();
   while (segment::LockWord(Table(), Shard()).IsLocked()) std::this_thread::yield();  // a visit
   std::vector<core::RequestEvent> events;
@@ -201,12 +202,12 @@ TEST_F(AgentOperations, OfAllAgentsOfAProcessShareAnExtent) {
 
 // A busy shard fills no table for the others.
 TEST_F(AgentOperations, LeaveTheLastExtentsToTheShards) {
-  core::ExtentGrowth growth(Table(), attachment_->host(), attachment_->manager().self());
+  core::ExtentGrowth growth(Table(), attachment_->host(), attachment_->lock_table().self());
   const uint32_t cells = Table().geometry().cells_per_extent;
   const uint32_t reserve = Table().geometry().extents / 4;
   ASSERT_TRUE(growth.Claim((Table().geometry().extents - reserve) * cells).ok());
   Lock();
-  core::LockRequest request;
+  core::RequestParams request;
   EXPECT_EQ(agent_->Request(Name(), request).status().code(), StatusCode::kSegmentFull);
   std::u16string other = u"a";
   const auto shard_of = [&] {
@@ -223,7 +224,7 @@ TEST_F(AgentOperations, LeaveTheLastExtentsToTheShards) {
 
 TEST_F(AgentOperations, AreAnsweredThoughWhoeverExecutesThemAtOnceDiesBeforeItTells) {
   Lock();
-  ExecuteAndDieOnceItIsPutIn();
+  ExecuteAndDieOnceItIsPublished();
   EXPECT_EQ(Ask(), core::RequestOutcome::kQueued);
   ASSERT_TRUE(agent_->HasEvents());
   std::vector<core::RequestEvent> events;
@@ -257,7 +258,7 @@ TEST_F(AgentOperations, DoNotTakeTheAnswerToAnEarlierOneForTheirs) {
 }
 
 // One agent releases a lock that another one waits for; the executor dies before it rings.
-class EndInTheIntake : public AgentOperations {
+class EndInThePublicationList : public AgentOperations {
  protected:
   void SetUp() override {
     AgentOperations::SetUp();
@@ -288,14 +289,14 @@ class EndInTheIntake : public AgentOperations {
   core::Agent::Answer held_{};
 };
 
-TEST_F(EndInTheIntake, IsFollowedByTheVisitThoughTheLoopOfItsAgentIsBlocked) {
+TEST_F(EndInThePublicationList, IsFollowedByTheVisitThoughTheLoopOfItsAgentIsBlocked) {
   End();
   ExecuteAndDie();
   EXPECT_TRUE(IsWaiterRung());  // also while another process is inside
   Unlock();
 }
 
-TEST_F(EndInTheIntake, IsFollowedByAVisitThatHadBegunBefore) {
+TEST_F(EndInThePublicationList, IsFollowedByAVisitThatHadBegunBefore) {
   ASSERT_EQ(Ask(*agent_).outcome, core::RequestOutcome::kQueued);
   End();
   ExecuteAndDie();
@@ -303,14 +304,14 @@ TEST_F(EndInTheIntake, IsFollowedByAVisitThatHadBegunBefore) {
   Unlock();
 }
 
-TEST_F(EndInTheIntake, IsFollowedByItsAgentWhereItIsExecutedAtOnce) {
-  ExecuteAndDieOnceItIsPutIn();
+TEST_F(EndInThePublicationList, IsFollowedByItsAgentWhereItIsExecutedAtOnce) {
+  ExecuteAndDieOnceItIsPublished();
   End();
   EXPECT_TRUE(IsWaiterRung());
   Unlock();
 }
 
-TEST_F(EndInTheIntake, IsFollowedThoughItsAgentIsClosedMeanwhile) {
+TEST_F(EndInThePublicationList, IsFollowedThoughItsAgentIsClosedMeanwhile) {
   End();
   agent_->Close(core::EndReason::kReleased);
   ExecuteAndDie();
@@ -352,11 +353,11 @@ TEST_F(AgentOperations, AreNotTakenForThoseOfAnotherShardByAVisit) {
   const uint64_t order = here - segment::OperationNumber(Shard(), 0);
   const uint32_t other = (Shard() + 1) % Table().geometry().shards;
   const uint64_t number = segment::OperationNumber(other, order);
-  const auto locked_again = ShardLock::TryEnter(Table(), other, attachment_->manager().self(),
-                                                attachment_->manager().host());
+  const auto locked_again = ShardLock::TryEnter(Table(), other, attachment_->lock_table().self(),
+                                                attachment_->lock_table().host());
   ASSERT_TRUE(locked_again.ok());
-  core::ShardVisit visit(*attachment_, agent_->ref(), std::make_shared<core::VisitLog>(), other,
-                         {id, number});
+  core::DeferredEntry visit(*attachment_, agent_->ref(), std::make_shared<core::WorkerReports>(),
+                            other, {id, number});
   ASSERT_EQ(visit(), StatusCode::kBusy);  // the first call only waits
   EXPECT_EQ(visit(), StatusCode::kOk);
 }

@@ -23,7 +23,7 @@ class AgentWatches : public testing::Test {
     other_ = *core::Agent::Open(options, {2, 2});
   }
 
-  segment::Segment& Table() const { return attachment_->manager().segment(); }
+  segment::Segment& Table() const { return attachment_->lock_table().segment(); }
 
   // A process has come, and has died, and no agent was notified of either.
   void LetOneComeAndDie() const { Table().process(kSlot).generation.Publish(1); }
@@ -37,7 +37,7 @@ class AgentWatches : public testing::Test {
   }
   void MakeEvents(uint32_t count) const {
     for (uint32_t i = 0; i < count; ++i) {
-      core::LockRequest request;
+      core::RequestParams request;
       const auto answer = other_->Request({u"n", 1}, request);
       ASSERT_TRUE(answer.ok());
       other_->End(answer->id);

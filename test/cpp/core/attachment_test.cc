@@ -63,7 +63,7 @@ class AttachmentTest : public testing::Test {
     const pid_t child = fork();
     if (child == 0) {
       Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(Options(), {1, 1});
-      core::LockRequest request;
+      core::RequestParams request;
       _exit(agent.ok() && (*agent)->Request(name, request).ok() ? 0 : 1);
     }
     int status = -1;
@@ -75,15 +75,15 @@ class AttachmentTest : public testing::Test {
     const pid_t child = fork();
     if (child == 0) {
       std::shared_ptr<Attachment> process = Attach();
-      core::LockManager& manager = process->manager();
+      core::LockTable& lock_table = process->lock_table();
       segment::store_observer = {[](void* self) {
-                                   auto& of = *static_cast<core::LockManager*>(self);
+                                   auto& of = *static_cast<core::LockTable*>(self);
                                    const segment::ProcessEntry& entry =
                                        of.segment().process(of.self().slot);
                                    if (entry.cleaned_generation.Get() == of.self().generation)
                                      _exit(0);
                                  },
-                                 &manager};
+                                 &lock_table};
       process.reset();
       _exit(1);
     }
@@ -156,7 +156,7 @@ class DeadPredecessor : public AttachmentTest {
 
     successor_ = Attach();
     ASSERT_NE(successor_, nullptr);
-    ASSERT_EQ(successor_->manager().self(), (ProcessRef{0, 2}));
+    ASSERT_EQ(successor_->lock_table().self(), (ProcessRef{0, 2}));
     ASSERT_NE(table.agent(0).owner.Get(), 0U);
   }
 
@@ -204,7 +204,7 @@ TEST_F(AttachmentTest, ThatDiesWhileItComesLeavesNoFileForGood) {
 
 TEST_F(AttachmentTest, KeepsItsLocksAndEventsWhateverAForkedChildDoesWithItsAgents) {
   const segment::ResourceName name(u"n", 1);
-  core::LockRequest request;
+  core::RequestParams request;
   const std::unique_ptr<core::Agent> holder = *core::Agent::Open(Options(), {1, 1});
   const std::unique_ptr<core::Agent> waiter = *core::Agent::Open(Options(), {2, 2});
   const core::Agent::Answer held = *holder->Request(name, request);
@@ -212,7 +212,7 @@ TEST_F(AttachmentTest, KeepsItsLocksAndEventsWhateverAForkedChildDoesWithItsAgen
   ASSERT_EQ(waiter->Request(name, request)->outcome, core::RequestOutcome::kQueued);
   InAChild([&] {
     holder->End(held.id);
-    holder->EndOrKeep(held.id);
+    holder->EndOrBias(held.id);
     holder->Close(core::EndReason::kOwnerDied);
   });
   EXPECT_FALSE(waiter->HasEvents());
@@ -230,7 +230,7 @@ TEST_F(AttachmentTest, ReplacesWhatAnotherVersionHasLeft) {
   Table().header().layout_version.Set(segment::kLayoutVersion - 1);
   const std::shared_ptr<Attachment> attachment = Attach();
   ASSERT_NE(attachment, nullptr);
-  const Segment& made = attachment->manager().segment();
+  const Segment& made = attachment->lock_table().segment();
   EXPECT_EQ(made.header().layout_version.Get(), segment::kLayoutVersion);
   EXPECT_GT(made.header().last_token.Get(), token);
 }
@@ -310,7 +310,7 @@ TEST_F(AttachmentTest, HashesNamesByAKeyOfItsTable) {
   options.bucket = "other";
   const std::shared_ptr<Attachment> second = *Attachment::Attach(options);
   const auto hash_in = [](const std::shared_ptr<Attachment>& attachment) {
-    return segment::ResourceName(u"n", 1).HashIn(attachment->manager().segment());
+    return segment::ResourceName(u"n", 1).HashIn(attachment->lock_table().segment());
   };
   EXPECT_NE(hash_in(first), hash_in(second));
   EXPECT_EQ(hash_in(first), segment::ResourceName(u"n", 1).HashIn(Table()));
@@ -352,7 +352,7 @@ TEST_P(MissingRoom, IsNotAFullTable) {
   if (child == 0) {
     const Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(Options(), {1, 1});
     if (!agent.ok() || !RefuseCall(SYS_fallocate, GetParam())) _exit(2);
-    core::LockRequest request;
+    core::RequestParams request;
     const Status status = (*agent)->Request(segment::ResourceName(u"n", 1), request).status();
     _exit(status.code() == StatusCode::kNoSpace && status.os_error() == GetParam() ? 0 : 1);
   }

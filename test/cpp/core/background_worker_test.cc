@@ -47,8 +47,8 @@ class BackgroundWorkerTest : public LockTableTest {
   const TestDirectory place;
   const Result<platform::BucketDirectory> directory =
       platform::BucketDirectory::Open(place.path(), "worker");
-  core::LockManager manager = machine.ManagerOf(q);
-  core::BackgroundWorker worker{manager, *directory, {.sweeps = false}};
+  core::LockTable lock_table = machine.LockTableOf(q);
+  core::BackgroundWorker worker{lock_table, *directory, {.sweeps = false}};
 };
 
 TEST_F(BackgroundWorkerTest, CleansUpAfterAProcessThatIsDead) {
@@ -142,8 +142,8 @@ class ClosingHost final : public FakeHost {
 
 TEST_F(BackgroundWorkerTest, LeavesTheOtherDeadToPeersWhenItIsStoppedWhileItReaps) {
   ClosingHost host(machine.segment());
-  core::LockManager closing(machine.segment(), host, q);
-  core::Reaper reaper(closing);
+  core::LockTable closing(machine.segment(), host, q);
+  core::DeadProcessFinder reaper(closing);
   core::PeerMonitor peers(closing, *directory, reaper);
   Result<platform::DeathWatch> watch = platform::DeathWatch::Create();
   ASSERT_TRUE(watch.ok());

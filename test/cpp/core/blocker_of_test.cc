@@ -16,9 +16,9 @@ using testing::UnorderedElementsAre;
 class BlockerOfTest : public LockTableTest {
  protected:
   std::vector<ProcessRef> Blockers(FakeAgent& agent, uint32_t id) {
-    core::LockManager manager = agent.manager();
+    core::LockTable lock_table = agent.lock_table();
     const Result<std::vector<ProcessRef>> blockers =
-        core::Blockers(manager, agent.mine().at(id).record, kShardTimeoutNs);
+        core::Blockers(lock_table, agent.mine().at(id).record, kShardTimeoutNs);
     EXPECT_TRUE(blockers.ok());
     return blockers.ok() ? *blockers : std::vector<ProcessRef>{};
   }
@@ -74,8 +74,9 @@ TEST_F(BlockerOfTest, IsNobodyForARequestThatIsGone) {
   Ask(b, u"n");
   const core::RecordRef record = b.mine().at(2).record;
   ASSERT_TRUE(b.End(2).ok());
-  core::LockManager manager = b.manager();
-  const Result<std::vector<ProcessRef>> blockers = core::Blockers(manager, record, kShardTimeoutNs);
+  core::LockTable lock_table = b.lock_table();
+  const Result<std::vector<ProcessRef>> blockers =
+      core::Blockers(lock_table, record, kShardTimeoutNs);
   ASSERT_TRUE(blockers.ok());
   EXPECT_THAT(*blockers, IsEmpty());
 }
@@ -86,22 +87,22 @@ TEST_F(BlockerOfTest, HoldersAreEachProcessOnceInWhateverMode) {
   Ask(b, u"n", kShared);
   Ask(c, u"n");
   Ask(c, u"m");
-  core::LockManager manager = c.manager();
+  core::LockTable lock_table = c.lock_table();
   const auto holdings_of = [](segment::ProcessRef process, uint32_t count, bool is_exclusive) {
     return AllOf(Field(&core::Holdings::process, process), Field(&core::Holdings::count, count),
                  Field(&core::Holdings::is_exclusive, is_exclusive));
   };
-  const auto shared = core::Holders(manager, NameOf(u"n"), kShardTimeoutNs);
+  const auto shared = core::Holders(lock_table, NameOf(u"n"), kShardTimeoutNs);
   ASSERT_TRUE(shared.ok());
   EXPECT_THAT(*shared, UnorderedElementsAre(holdings_of(p, 2, false), holdings_of(q, 1, false)));
-  const auto exclusive = core::Holders(manager, NameOf(u"m"), kShardTimeoutNs);
+  const auto exclusive = core::Holders(lock_table, NameOf(u"m"), kShardTimeoutNs);
   ASSERT_TRUE(exclusive.ok());
   EXPECT_THAT(*exclusive, UnorderedElementsAre(holdings_of(r, 1, true)));
 }
 
 TEST_F(BlockerOfTest, HoldersOfAnUnknownNameAreNone) {
-  core::LockManager manager = c.manager();
-  const auto holders = core::Holders(manager, NameOf(u"nobody's"), kShardTimeoutNs);
+  core::LockTable lock_table = c.lock_table();
+  const auto holders = core::Holders(lock_table, NameOf(u"nobody's"), kShardTimeoutNs);
   ASSERT_TRUE(holders.ok());
   EXPECT_THAT(*holders, IsEmpty());
 }

@@ -1,5 +1,5 @@
 // Room: growth by extents, a full segment, and what a request costs.
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "support/lock_table_test.h"
 #include "support/table_image.h"
 
@@ -123,19 +123,19 @@ TEST_F(Capacity, CostsLittleMoreThanItsUnitsForALongName) {
 TEST_F(Capacity, TakesAnExtentThatAReapedProcessHadClaimed) {
   machine.segment().extent_owner(0).Set(segment::kExtentClaimed | r.ToShortWord());
   machine.Kill(r);
-  ASSERT_TRUE(b.manager().ReapProcess(r, kShardTimeoutNs).ok());
+  ASSERT_TRUE(b.lock_table().Reap(r, kShardTimeoutNs).ok());
   EXPECT_EQ(Fill(u"n"), kCells - 1);
 }
 
 TEST_F(Capacity, TakesAnExtentThatAnEarlierProcessOfTheSlotHadClaimed) {
   machine.segment().extent_owner(0).Set(segment::kExtentClaimed | r.ToShortWord());
   machine.Kill(r);
-  ASSERT_TRUE(b.manager().ReapProcess(r, kShardTimeoutNs).ok());
+  ASSERT_TRUE(b.lock_table().Reap(r, kShardTimeoutNs).ok());
   machine.Attach(r.slot);
   EXPECT_EQ(Fill(u"n"), kCells - 1);
 }
 
-// An intake may still name operations that are there.
+// An publication list may still name operations that are there.
 TEST_F(Capacity, LeavesAnExtentToADeadProcessUntilItIsReaped) {
   machine.segment().extent_owner(0).Set(segment::kExtentClaimed | r.ToShortWord());
   machine.Kill(r);

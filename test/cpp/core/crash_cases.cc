@@ -10,7 +10,7 @@ namespace holdfast::test {
 namespace {
 
 void CleanUpGhost(CrashScene& scene) {
-  (void)scene.doomed.manager().ReapProcess(scene.ghost_process, kShardTimeoutNs);
+  (void)scene.doomed.lock_table().Reap(scene.ghost_process, kShardTimeoutNs);
 }
 
 constexpr uint64_t kHoldNs = 1000;
@@ -23,7 +23,7 @@ void EnforceHoldLimits(CrashScene& scene, uint32_t id) {
 void RepairAll(CrashScene& scene) {
   for (uint32_t shard = 0; shard < scene.machine.segment().geometry().shards; ++shard) {
     core::WakeQueue wake_queue(scene.machine.segment(), scene.machine.host());
-    (void)scene.doomed.manager().Enter(shard, wake_queue, kShardTimeoutNs);
+    (void)scene.doomed.lock_table().Enter(shard, wake_queue, kShardTimeoutNs);
   }
 }
 
@@ -198,7 +198,7 @@ std::vector<CrashCase> CrashCases() {
          s.Ask(s.first, kLong);
        },
        [](CrashScene& s) {
-         (void)s.doomed.manager().TerminateAgent(s.doomed.ref(), kShardTimeoutNs);
+         (void)s.doomed.lock_table().TerminateAgent(s.doomed.ref(), kShardTimeoutNs);
        }},
       {"CleanUpAfterAProcess",
        [](CrashScene& s) {
@@ -310,69 +310,69 @@ std::vector<CrashCase> CrashCases() {
        },
        [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Remove(s.doomed.ref()); }},
       {"ReleaseThatKeeps", [](CrashScene& s) { s.Ask(s.doomed, kLong); },
-       [](CrashScene& s) { s.doomed.EndOrKeep(1); }},
+       [](CrashScene& s) { s.doomed.EndOrBias(1); }},
       {"TakeOfAKeptName",
        [](CrashScene& s) {
          s.Ask(s.doomed, u"a");
-         s.doomed.EndOrKeep(1);
+         s.doomed.EndOrBias(1);
        },
-       [](CrashScene& s) { s.doomed.TakeKept(1, LockMode::kShared); }, false, true},
+       [](CrashScene& s) { s.doomed.AcquireBiased(1, LockMode::kShared); }, false, true},
       {"TwoHoldsOfAKeptName",
        [](CrashScene& s) {
          s.Ask(s.doomed, u"a");
-         s.doomed.EndOrKeep(1);
+         s.doomed.EndOrBias(1);
        },
        [](CrashScene& s) {
          for (int i = 0; i < 2; ++i) {
-           if (s.doomed.TakeKept(1)) s.doomed.GiveBack(1);
+           if (s.doomed.AcquireBiased(1)) s.doomed.ReleaseBiased(1);
          }
        },
        false, true},
       {"RequestForANameThatAnotherKeeps",
        [](CrashScene& s) {
          s.Ask(s.first, u"a");
-         s.first.EndOrKeep(1);
+         s.first.EndOrBias(1);
        },
        [](CrashScene& s) { s.Ask(s.doomed, u"a"); }},
       {"RequestForANameThatAnotherHasTaken",
        [](CrashScene& s) {
          s.Ask(s.first, u"a");
-         if (s.first.EndOrKeep(1)) s.first.TakeKept(1, LockMode::kShared);
+         if (s.first.EndOrBias(1)) s.first.AcquireBiased(1, LockMode::kShared);
        },
        [](CrashScene& s) { s.Ask(s.doomed, u"a"); }},
       {"StealOfATakenName",
        [](CrashScene& s) {
          s.Ask(s.first, u"a");
-         if (s.first.EndOrKeep(1)) s.first.TakeKept(1);
+         if (s.first.EndOrBias(1)) s.first.AcquireBiased(1);
        },
        [](CrashScene& s) { s.Ask(s.doomed, u"a", kSteal); }},
       {"ReleaseOfATakenNameThatIsWanted",
        [](CrashScene& s) {
          s.Ask(s.doomed, u"a");
-         if (s.doomed.EndOrKeep(1)) s.doomed.TakeKept(1);
+         if (s.doomed.EndOrBias(1)) s.doomed.AcquireBiased(1);
          s.Ask(s.first, u"a");
        },
        [](CrashScene& s) {
-         if (s.doomed.kept().contains(1)) s.doomed.GiveBack(1);
+         if (s.doomed.kept().contains(1)) s.doomed.ReleaseBiased(1);
        },
        false, true},
       {"EndOfARevokedRecord",
        [](CrashScene& s) {
          s.Ask(s.doomed, u"a");
-         s.doomed.EndOrKeep(1);
+         s.doomed.EndOrBias(1);
          s.Ask(s.first, u"a");
        },
-       [](CrashScene& s) { s.doomed.FreeKept(1); }, false, true},
+       [](CrashScene& s) { s.doomed.FreeBiased(1); }, false, true},
       {"EndOfAnAgentThatKeeps",
        [](CrashScene& s) {
          s.Ask(s.doomed, u"a");
          s.Ask(s.doomed, kLong);
-         s.doomed.EndOrKeep(1);
-         if (s.doomed.EndOrKeep(2)) s.doomed.TakeKept(2);
+         s.doomed.EndOrBias(1);
+         if (s.doomed.EndOrBias(2)) s.doomed.AcquireBiased(2);
          s.Ask(s.first, u"a");
        },
        [](CrashScene& s) {
-         (void)s.doomed.manager().TerminateAgent(s.doomed.ref(), kShardTimeoutNs);
+         (void)s.doomed.lock_table().TerminateAgent(s.doomed.ref(), kShardTimeoutNs);
        },
        false, true},
       {"RepairOfKeptNames",
@@ -380,9 +380,9 @@ std::vector<CrashCase> CrashCases() {
          s.Ask(s.first, u"a");
          s.Ask(s.second, kLong);
          s.Ask(s.ghost, u"c");
-         s.first.EndOrKeep(1);
-         if (s.second.EndOrKeep(2)) s.second.TakeKept(2);
-         s.ghost.EndOrKeep(3);
+         s.first.EndOrBias(1);
+         if (s.second.EndOrBias(2)) s.second.AcquireBiased(2);
+         s.ghost.EndOrBias(3);
          MarkDirty(s);
        },
        RepairAll, true},
@@ -390,20 +390,20 @@ std::vector<CrashCase> CrashCases() {
        [](CrashScene& s) {
          s.Ask(s.first, u"a");
          s.Ask(s.second, kLong);
-         s.first.EndOrKeep(1);
-         if (s.second.EndOrKeep(2)) s.second.TakeKept(2);
+         s.first.EndOrBias(1);
+         if (s.second.EndOrBias(2)) s.second.AcquireBiased(2);
        },
        [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Add(s.doomed.ref()); }},
       {"SnapshotOfKeptNames",
        [](CrashScene& s) {
          s.Ask(s.first, u"a");
          s.Ask(s.second, u"b");
-         s.first.EndOrKeep(1);
-         if (s.second.EndOrKeep(2)) s.second.TakeKept(2);
+         s.first.EndOrBias(1);
+         if (s.second.EndOrBias(2)) s.second.AcquireBiased(2);
        },
        [](CrashScene& s) {
-         core::LockManager manager = s.doomed.manager();
-         (void)core::TakeSnapshot(manager, kShardTimeoutNs);
+         core::LockTable lock_table = s.doomed.lock_table();
+         (void)core::TakeSnapshot(lock_table, kShardTimeoutNs);
        }},
       {"Snapshot",
        [](CrashScene& s) {
@@ -412,8 +412,8 @@ std::vector<CrashCase> CrashCases() {
          s.Ask(s.second, u"a");
        },
        [](CrashScene& s) {
-         core::LockManager manager = s.doomed.manager();
-         (void)core::TakeSnapshot(manager, kShardTimeoutNs);
+         core::LockTable lock_table = s.doomed.lock_table();
+         (void)core::TakeSnapshot(lock_table, kShardTimeoutNs);
        }},
   };
 }

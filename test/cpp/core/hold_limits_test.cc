@@ -27,7 +27,7 @@ class HoldLimits : public LockTableTest {
   }
   CellState End(FakeAgent& agent, uint32_t id) {
     const Result<CellState> state =
-        agent.manager().End(agent.mine().at(id).record, kShardTimeoutNs);
+        agent.lock_table().End(agent.mine().at(id).record, kShardTimeoutNs);
     return state.ok() ? *state : CellState::kFree;
   }
 };

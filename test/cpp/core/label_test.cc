@@ -10,8 +10,8 @@ namespace {
 class Label : public LockTableTest {
  protected:
   std::u16string Shown(FakeAgent& agent) {
-    core::LockManager manager = agent.manager();
-    const Result<core::Snapshot> snapshot = core::TakeSnapshot(manager, kShardTimeoutNs);
+    core::LockTable lock_table = agent.lock_table();
+    const Result<core::Snapshot> snapshot = core::TakeSnapshot(lock_table, kShardTimeoutNs);
     EXPECT_TRUE(snapshot.ok());
     return snapshot.ok() && !snapshot->held.empty() ? snapshot->held[0].label : u"(none held)";
   }

@@ -76,7 +76,7 @@ TEST_F(Limit, IsFreeAgainWhenTheProcessOfAHolderDies) {
   Ask(b, u"n", Limited(2));
   Ask(c, u"n", Limited(2));
   machine.Kill(q);
-  ASSERT_TRUE(machine.ManagerOf(r).ReapProcess(q, kShardTimeoutNs).ok());
+  ASSERT_TRUE(machine.LockTableOf(r).Reap(q, kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(3));
 }
 

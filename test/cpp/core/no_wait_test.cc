@@ -42,10 +42,10 @@ class NoWait : public testing::Test {
 
   core::AttachOptions Options() const { return SmallBucketIn(directory_); }
   std::unique_ptr<Agent> Open() const { return *Agent::Open(Options(), {1, 1}); }
-  segment::Segment& Table() const { return attachment_->manager().segment(); }
+  segment::Segment& Table() const { return attachment_->lock_table().segment(); }
   static segment::ResourceName Name() { return {kName.data(), kName.size()}; }
   uint32_t Shard() const { return Name().ShardIn(Table()); }
-  static Agent::Answer Ask(Agent& agent, core::LockRequest request = {}) {
+  static Agent::Answer Ask(Agent& agent, core::RequestParams request = {}) {
     return *agent.Request(Name(), request);
   }
   static RequestEvent NextEvent(Agent& agent) {
@@ -68,7 +68,7 @@ class NoWait : public testing::Test {
     ASSERT_EQ(status, 0);
   }
   // Makes requests for the name, and dies.
-  void DieWith(int requests, const core::LockRequest& request = {}) const {
+  void DieWith(int requests, const core::RequestParams& request = {}) const {
     InAProcess([&] {
       const std::unique_ptr<Agent> agent = OpenAsAnother();
       for (int i = 0; i < requests; ++i) Ask(*agent, request);
@@ -194,13 +194,13 @@ TEST_F(ReadingAfterADeathInside, OfBlockersHasTheWorkerRepair) {
 
 class IfAvailable : public NoWait {
  protected:
-  static core::LockRequest Request() {
-    core::LockRequest request;
+  static core::RequestParams Request() {
+    core::RequestParams request;
     request.if_available = true;
     return request;
   }
-  static core::LockRequest Shared() {
-    core::LockRequest request;
+  static core::RequestParams Shared() {
+    core::RequestParams request;
     request.mode = LockMode::kShared;
     return request;
   }
@@ -239,7 +239,7 @@ TEST_F(IfAvailable, LeavesNothingIfItEndsBeforeTheHolderIsReaped) {
 
 TEST_F(IfAvailable, IsMissedIfALivingProcessHoldsTheLockBesideADeadOne) {
   const std::unique_ptr<Agent> other = Open();
-  const core::LockRequest shared = Shared();
+  const core::RequestParams shared = Shared();
   DieWith(1, shared);
   ASSERT_EQ(Ask(*other, shared).outcome, RequestOutcome::kGranted);
   ASSERT_EQ(Ask(*agent_, Request()).outcome, RequestOutcome::kQueued);
@@ -248,7 +248,7 @@ TEST_F(IfAvailable, IsMissedIfALivingProcessHoldsTheLockBesideADeadOne) {
 
 TEST_F(IfAvailable, IsGrantedTheSeatOfADeadHolderAmongSeveral) {
   const std::unique_ptr<Agent> other = Open();
-  core::LockRequest seat = Shared();
+  core::RequestParams seat = Shared();
   seat.limit = 2;
   ASSERT_EQ(Ask(*other, seat).outcome, RequestOutcome::kGranted);
   DieWith(1, seat);

@@ -86,7 +86,7 @@ void RandomHistory::EnterDirtyShards() {
   for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
     if (machine_.segment().shard(shard).dirty.Get() == 0) continue;
     core::WakeQueue wake_queue(machine_.segment(), machine_.host());
-    if (!clients_[0]->agent.manager().Enter(shard, wake_queue, kShardTimeoutNs).ok())
+    if (!clients_[0]->agent.lock_table().Enter(shard, wake_queue, kShardTimeoutNs).ok())
       Fail("no repair");
   }
 }
@@ -108,7 +108,7 @@ void RandomHistory::Operate(Client& client) {
   if (dice < 45) {
     Ask(client);
   } else if (dice < 65) {
-    UseKept(client);
+    UseBiased(client);
   } else if (dice < 97) {
     EndOne(client);
   } else {
@@ -193,36 +193,36 @@ void RandomHistory::EndOne(Client& client) {
   const auto& mine = client.agent.mine();
   if (mine.empty()) return;
   const uint32_t id = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())))->first;
-  if (client.agent.Holds(id) && Below(2) == 0) return EndOrKeep(client, id);
+  if (client.agent.Holds(id) && Below(2) == 0) return EndOrBias(client, id);
   if (!client.agent.End(id).ok()) Fail("a request could not be ended");
   model_.End(id);
 }
 
-void RandomHistory::EndOrKeep(Client& client, uint32_t id) {
+void RandomHistory::EndOrBias(Client& client, uint32_t id) {
   if (client.agent.kept().contains(id)) {
-    client.agent.GiveBack(id);
+    client.agent.ReleaseBiased(id);
   } else {
     const ReferenceModel::Resource* const resource = ResourceOf(id);
     if (resource == nullptr) return;  // it was lost
     for (const auto& [name, it] : model_.resources()) {
       if (&it == resource) client.kept_names[id] = name;
     }
-    client.agent.EndOrKeep(id);
+    client.agent.EndOrBias(id);
   }
   model_.End(id);
 }
 
 // Takes a name by the short way, gives it back, or ends its record.
-void RandomHistory::UseKept(Client& client) {
+void RandomHistory::UseBiased(Client& client) {
   const auto& kept = client.agent.kept();
   if (kept.empty()) return;
   const uint32_t id = std::next(kept.begin(), Below(static_cast<uint32_t>(kept.size())))->first;
-  if (client.agent.Holds(id)) return EndOrKeep(client, id);
-  if (Below(6) == 0) return client.agent.FreeKept(id);
+  if (client.agent.Holds(id)) return EndOrBias(client, id);
+  if (Below(6) == 0) return client.agent.FreeBiased(id);
   const bool is_exclusive = Below(2) == 0;
   const std::u16string name = client.kept_names.at(id);
-  if (!client.agent.TakeKept(id, is_exclusive ? LockMode::kExclusive : LockMode::kShared)) {
-    return client.agent.FreeKept(id);
+  if (!client.agent.AcquireBiased(id, is_exclusive ? LockMode::kExclusive : LockMode::kShared)) {
+    return client.agent.FreeBiased(id);
   }
   ++takes_;
   const ModelRequest request{
@@ -234,7 +234,7 @@ void RandomHistory::UseKept(Client& client) {
 
 void RandomHistory::EndAgent(Client& client) {
   const AgentRef agent = client.agent.ref();
-  if (!client.agent.manager().TerminateAgent(agent, kShardTimeoutNs).ok())
+  if (!client.agent.lock_table().TerminateAgent(agent, kShardTimeoutNs).ok())
     Fail("an agent could not end");
   machine_.segment().agent(agent.index).owner.Set(0);
   model_.TerminateAgent(agent.index);
@@ -253,8 +253,8 @@ void RandomHistory::TakeEvents(Client& client) {
 }
 
 void RandomHistory::CompareSnapshot(Client& client) {
-  core::LockManager manager = client.agent.manager();
-  const Result<core::Snapshot> snapshot = core::TakeSnapshot(manager, kShardTimeoutNs);
+  core::LockTable lock_table = client.agent.lock_table();
+  const Result<core::Snapshot> snapshot = core::TakeSnapshot(lock_table, kShardTimeoutNs);
   if (!snapshot.ok()) return Fail("no snapshot could be taken");
   size_t held = 0;
   size_t pending = 0;
@@ -271,7 +271,7 @@ void RandomHistory::Repair(Client& client) {
   const uint32_t shard = Below(machine_.segment().geometry().shards);
   machine_.segment().shard(shard).dirty.Set(1);
   core::WakeQueue wake_queue(machine_.segment(), machine_.host());
-  if (!client.agent.manager().Enter(shard, wake_queue, kShardTimeoutNs).ok()) Fail("no repair");
+  if (!client.agent.lock_table().Enter(shard, wake_queue, kShardTimeoutNs).ok()) Fail("no repair");
 }
 
 void RandomHistory::KillBetweenOperations(Client& client) {
@@ -299,7 +299,7 @@ void RandomHistory::KillInsideAnOperation(Client& client) {
         const uint32_t dice = Below(3);
         if (dice == 0) Ask(client);
         if (dice == 1) EndOne(client);
-        if (dice == 2) UseKept(client);
+        if (dice == 2) UseBiased(client);
     }
   });
   const Frame& frame = frames[Below(static_cast<uint32_t>(frames.size()))];
@@ -324,8 +324,8 @@ void RandomHistory::CleanUp(ProcessRef dead) {
   std::erase(processes_, dead);
   std::erase_if(clients_,
                 [dead](const auto& client) { return client->agent.ref().process == dead; });
-  core::LockManager rescuer = machine_.ManagerOf(processes_[0]);
-  if (!rescuer.ReapProcess(dead, kShardTimeoutNs).ok()) Fail("no clean-up");
+  core::LockTable rescuer = machine_.LockTableOf(processes_[0]);
+  if (!rescuer.Reap(dead, kShardTimeoutNs).ok()) Fail("no clean-up");
   if (clients_.empty()) Populate();
 }
 

@@ -21,7 +21,7 @@ class RandomHistory {
 
   // Makes so many steps; what went wrong first, or nothing.
   std::string Run(int steps);
-  // How many kept names were taken.
+  // How many biased locks were taken.
   uint64_t takes() const { return takes_; }
 
  private:
@@ -49,8 +49,8 @@ class RandomHistory {
   void EnterDirtyShards();
   void NoteGrants();
   void EndOne(Client& client);
-  void EndOrKeep(Client& client, uint32_t id);
-  void UseKept(Client& client);
+  void EndOrBias(Client& client, uint32_t id);
+  void UseBiased(Client& client);
   void EndAgent(Client& client);
   void TakeEvents(Client& client);
   void CompareSnapshot(Client& client);

@@ -1,7 +1,7 @@
 // Standard: Web Locks "terminate remaining locks and requests" (#agent-integration).
 #include <utility>
 
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {
@@ -18,7 +18,7 @@ TEST_F(TerminateAgent, EndsWhatItHoldsAndWhatItAskedFor) {
   Ask(c, u"m");
   Ask(a, u"m");
   Ask(b, u"m");
-  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
+  ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(2));
   EXPECT_FALSE(IsQueued(4));
   EXPECT_TRUE(IsQueued(5));
@@ -27,7 +27,7 @@ TEST_F(TerminateAgent, EndsWhatItHoldsAndWhatItAskedFor) {
 TEST_F(TerminateAgent, LeavesTheOtherAgentsOfItsProcessAlone) {
   Ask(a, u"n");
   Ask(a2, u"m");
-  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
+  ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(2));
 }
 
@@ -35,7 +35,7 @@ TEST_F(TerminateAgent, EndsAGrantThatWasOnItsWay) {
   Ask(b, u"n");
   Ask(a, u"n");
   ASSERT_TRUE(b.End(1).ok());
-  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
+  ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 
@@ -46,7 +46,7 @@ TEST_F(TerminateAgent, EndsZombiesAndStolenRequests) {
   ASSERT_TRUE(a.End(2).ok());
   Ask(a, u"m");
   Ask(b, u"m", kSteal);
-  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
+  ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_EQ(UsedCells(), 2U);  // the lock of b and its name
 }
 
@@ -54,7 +54,7 @@ TEST_F(TerminateAgent, EndsMoreRequestsThanOneVisitToAShardAllows) {
   FakeMachine large(segment::Geometry::ForCapacity(segment::kMinCapacity));
   FakeAgent agent(large, large.Attach(0), 0);
   for (uint32_t id = 0; id < 1000; ++id) ASSERT_TRUE(agent.Request(id, u"n", kExclusive).ok());
-  ASSERT_TRUE(agent.manager().TerminateAgent(agent.ref(), kShardTimeoutNs).ok());
+  ASSERT_TRUE(agent.lock_table().TerminateAgent(agent.ref(), kShardTimeoutNs).ok());
   EXPECT_THAT(segment::CheckInvariants(large.segment()), IsEmpty());
   EXPECT_TRUE(ReferenceModel::Read(large.segment()).resources().empty());
 }
@@ -63,7 +63,7 @@ TEST_F(TerminateAgent, LeavesTheNextBearerOfTheEntryAlone) {
   const segment::AgentRef old = a.ref();
   FakeAgent next(machine, q, old.index);
   Ask(next, u"n");
-  ASSERT_TRUE(b.manager().TerminateAgent(old, kShardTimeoutNs).ok());
+  ASSERT_TRUE(b.lock_table().TerminateAgent(old, kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(1));
 }
 
@@ -73,7 +73,7 @@ TEST_F(TerminateAgent, IsMadeUpForByARepair) {
   FakeAgent next(machine, p, a.ref().index);
   machine.segment().shard(shard).dirty.Set(1);
   core::WakeQueue wake_queue(machine.segment(), machine.host());
-  ASSERT_TRUE(b.manager().Enter(shard, wake_queue, kShardTimeoutNs).ok());
+  ASSERT_TRUE(b.lock_table().Enter(shard, wake_queue, kShardTimeoutNs).ok());
   EXPECT_FALSE(IsHeld(1));
 }
 
@@ -92,7 +92,7 @@ TEST_F(TerminateAgent, DoesNotTakeTheRecordsOfTheNextBearerForDamage) {
                                EXPECT_TRUE(next.Request(1, u"n", kExclusive).ok());
                                EXPECT_TRUE(next.Request(2, u"m", kExclusive).ok());
                              }};
-  const Status done = b.manager().TerminateAgent(a.ref(), kShardTimeoutNs);
+  const Status done = b.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs);
   segment::store_observer = {};
   EXPECT_TRUE(done.ok()) << done.reason();
   EXPECT_TRUE(IsHeld(1) && IsHeld(2));
@@ -102,7 +102,7 @@ class ReapProcess : public LockTableTest {
  protected:
   void Terminate(segment::ProcessRef process, FakeAgent& by) {
     machine.Kill(process);
-    EXPECT_TRUE(by.manager().ReapProcess(process, kShardTimeoutNs).ok());
+    EXPECT_TRUE(by.lock_table().Reap(process, kShardTimeoutNs).ok());
   }
   // The agent sleeps, and has an event for which no process has rung.
   void LeaveUnrung(FakeAgent& agent) {
@@ -197,7 +197,7 @@ TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
-  EXPECT_EQ(b.manager().ReapProcess(p, kShardTimeoutNs).code(), StatusCode::kBusy);
+  EXPECT_EQ(b.lock_table().Reap(p, kShardTimeoutNs).code(), StatusCode::kBusy);
   EXPECT_NE(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
   EXPECT_TRUE(machine.host().WasRung(c.ref()));
   word.Release(r, machine.host());
@@ -210,8 +210,8 @@ TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
-  core::LockManager::ReapProgress rest;
-  const auto terminate = [&] { return b.manager().ReapProcess(p, kShardTimeoutNs, rest).code(); };
+  core::LockTable::ReapProgress rest;
+  const auto terminate = [&] { return b.lock_table().Reap(p, kShardTimeoutNs, rest).code(); };
   ASSERT_EQ(terminate(), StatusCode::kBusy);
   LeaveUnrung(c);
   EXPECT_EQ(terminate(), StatusCode::kBusy);
@@ -227,8 +227,8 @@ TEST_F(ReapProcess, MakesEverybodyLookAgainWhereItCouldNotEndSomethingAtFirst) {
   segment::LockWord word(machine.segment(), NameOf(u"n").ShardIn(machine.segment()));
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
-  core::LockManager::ReapProgress rest;
-  const auto terminate = [&] { return b.manager().ReapProcess(p, kShardTimeoutNs, rest).code(); };
+  core::LockTable::ReapProgress rest;
+  const auto terminate = [&] { return b.lock_table().Reap(p, kShardTimeoutNs, rest).code(); };
   ASSERT_EQ(terminate(), StatusCode::kBusy);
   rest.shards.clear();  // it has left before the shards were listed that are locked
   word.Release(r, machine.host());
@@ -245,8 +245,8 @@ TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShardWhoEnteredBeforeAnotherEn
   segment::LockWord second(machine.segment(), 1 - shard);
   ASSERT_TRUE(IsAcquired(first, r));
   machine.Kill(p);
-  core::LockManager::ReapProgress rest;
-  const auto terminate = [&] { return b.manager().ReapProcess(p, kShardTimeoutNs, rest).code(); };
+  core::LockTable::ReapProgress rest;
+  const auto terminate = [&] { return b.lock_table().Reap(p, kShardTimeoutNs, rest).code(); };
   ASSERT_EQ(terminate(), StatusCode::kBusy);
   first.Release(r, machine.host());
   ASSERT_TRUE(IsAcquired(second, r));
@@ -271,7 +271,7 @@ TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
-  EXPECT_EQ(b.manager().ReapProcess(p, kShardTimeoutNs).code(), StatusCode::kBusy);
+  EXPECT_EQ(b.lock_table().Reap(p, kShardTimeoutNs).code(), StatusCode::kBusy);
   EXPECT_TRUE(IsHeld(3));
   word.Release(r, machine.host());
 }

@@ -80,7 +80,7 @@ class ReadingEvents : public LockTableTest {
     return beside_;
   }
   bool Free(const RecordRef& zombie) {
-    return b.manager().End(zombie, kShardTimeoutNs, core::EndReason::kReleased).ok();
+    return b.lock_table().End(zombie, kShardTimeoutNs, core::EndReason::kReleased).ok();
   }
 
   std::u16string beside_ = u"A";

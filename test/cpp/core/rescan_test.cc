@@ -1,14 +1,14 @@
 // Events that may have been lost: an agent reads all its records again.
 #include <set>
 
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {
 namespace {
 
 using core::RecordEvent;
-using Position = core::LockManager::RescanPosition;
+using Position = core::LockTable::RescanPosition;
 using segment::CellState;
 
 class Rescan : public LockTableTest {
@@ -19,7 +19,7 @@ class Rescan : public LockTableTest {
     for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
       Position position;
       const Status done =
-          agent.manager().Rescan(agent.ref(), shard, position, records, popped, kShardTimeoutNs);
+          agent.lock_table().Rescan(agent.ref(), shard, position, records, popped, kShardTimeoutNs);
       if (!done.ok()) return done;
       EXPECT_TRUE(position.is_complete);
     }
@@ -86,7 +86,7 @@ TEST_F(Rescan, FindsARecordThatALinkOfItsAgentNoLongerLeadsTo) {
   std::vector<RecordEvent> popped;
   Position position;
   ASSERT_TRUE(
-      b.manager().Rescan(b.ref(), first.shard, position, records, popped, kShardTimeoutNs).ok());
+      b.lock_table().Rescan(b.ref(), first.shard, position, records, popped, kShardTimeoutNs).ok());
   std::set<uint32_t> found;
   for (const RecordEvent& record : records) found.insert(record.request_id);
   EXPECT_THAT(found, testing::ElementsAre(1, 2, 3));

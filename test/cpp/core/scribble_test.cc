@@ -54,7 +54,7 @@ class ScribbledSegment {
       Challenge(shard);
       machine_.segment().shard(shard).dirty.Set(1);
       core::WakeQueue wake_queue(machine_.segment(), machine_.host());
-      if (!agents_[0].manager().Enter(shard, wake_queue, kShardTimeoutNs).ok())
+      if (!agents_[0].lock_table().Enter(shard, wake_queue, kShardTimeoutNs).ok())
         return {"not entered"};
     }
     std::vector<std::string> violations = segment::CheckInvariants(machine_.segment());
@@ -85,7 +85,7 @@ class ScribbledSegment {
   }
 
   void Operate(FakeAgent& agent) {
-    core::LockManager manager = agent.manager();
+    core::LockTable lock_table = agent.lock_table();
     const uint32_t dice = Below(20);
     if (dice < 9) {
       Ask(agent);
@@ -93,37 +93,37 @@ class ScribbledSegment {
       const auto& mine = agent.mine();
       if (mine.empty()) return;
       auto it = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())));
-      (void)core::Blockers(manager, it->second.record, kShardTimeoutNs);
-      (void)core::WouldSelfDeadlock(manager, agent.ref(), it->second.record, kShardTimeoutNs);
+      (void)core::Blockers(lock_table, it->second.record, kShardTimeoutNs);
+      (void)core::WouldSelfDeadlock(lock_table, agent.ref(), it->second.record, kShardTimeoutNs);
       machine_.host().PassTime(Below(1000));
       (void)agent.EnforceHoldLimits(it->first);
-      (void)core::Holders(manager, NameOf(kScribbledNames[Below(5)]), kShardTimeoutNs);
+      (void)core::Holders(lock_table, NameOf(kScribbledNames[Below(5)]), kShardTimeoutNs);
       if (it->second.is_held && Below(2) == 0) {
-        agent.EndOrKeep(it->first);
+        agent.EndOrBias(it->first);
       } else {
         (void)agent.End(it->first);
       }
     } else if (dice < 17) {
-      UseKept(agent);
+      UseBiased(agent);
     } else if (dice < 18) {
       (void)agent.TakeEvents();
     } else if (dice < 19) {
-      (void)core::TakeSnapshot(manager, kShardTimeoutNs);
+      (void)core::TakeSnapshot(lock_table, kShardTimeoutNs);
     } else {
       End(agent);
     }
   }
 
-  void UseKept(FakeAgent& agent) {
+  void UseBiased(FakeAgent& agent) {
     const auto& kept = agent.kept();
     if (kept.empty()) return;
     const uint32_t id = std::next(kept.begin(), Below(static_cast<uint32_t>(kept.size())))->first;
     if (agent.Holds(id)) {
-      agent.GiveBack(id);
+      agent.ReleaseBiased(id);
     } else if (Below(4) != 0) {
-      agent.TakeKept(id);
+      agent.AcquireBiased(id);
     } else {
-      agent.FreeKept(id);
+      agent.FreeBiased(id);
     }
   }
 
@@ -147,9 +147,9 @@ class ScribbledSegment {
   // Ends an agent, or a process that then continues under its name: more corruption.
   void End(FakeAgent& agent) {
     if (Below(2) == 0) {
-      (void)agents_[0].manager().TerminateAgent(agent.ref(), kShardTimeoutNs);
+      (void)agents_[0].lock_table().TerminateAgent(agent.ref(), kShardTimeoutNs);
     } else {
-      (void)agents_[0].manager().ReapProcess(agent.ref().process, kShardTimeoutNs);
+      (void)agents_[0].lock_table().Reap(agent.ref().process, kShardTimeoutNs);
     }
   }
 

@@ -15,9 +15,9 @@ class SelfDeadlock : public LockTableTest {
     machine.segment().agent(agent.ref().index).thread_id.Set(thread_id);
   }
   bool WouldSelfDeadlock(FakeAgent& agent) {
-    core::LockManager manager = agent.manager();
+    core::LockTable lock_table = agent.lock_table();
     const Result<bool> waits = core::WouldSelfDeadlock(
-        manager, agent.ref(), agent.mine().rbegin()->second.record, kShardTimeoutNs);
+        lock_table, agent.ref(), agent.mine().rbegin()->second.record, kShardTimeoutNs);
     EXPECT_TRUE(waits.ok());
     return waits.ok() && *waits;
   }

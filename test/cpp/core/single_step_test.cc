@@ -79,7 +79,7 @@ class SingleSteps : public testing::TestWithParam<CrashCase> {
 
 TEST_P(SingleSteps, LeaveNothingThatTheSurvivorsCannotCleanUp) {
   for (uint32_t situation = 0; situation < kSituations; ++situation) {
-    if (GetParam().is_of_kept && situation == kWatched) continue;
+    if (GetParam().is_of_biased && situation == kWatched) continue;
     CrashScene scene;
     Arrange(scene, GetParam(), situation);
     const ProcessRef newcomer = scene.machine.Attach(4);

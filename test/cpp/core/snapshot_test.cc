@@ -36,8 +36,8 @@ std::vector<std::string> Lines(const std::vector<LockInfo>& infos) {
 class SnapshotTest : public LockTableTest {
  protected:
   Snapshot Take(FakeAgent& by) {
-    core::LockManager manager = by.manager();
-    Result<Snapshot> snapshot = core::TakeSnapshot(manager, kShardTimeoutNs);
+    core::LockTable lock_table = by.lock_table();
+    Result<Snapshot> snapshot = core::TakeSnapshot(lock_table, kShardTimeoutNs);
     EXPECT_TRUE(snapshot.ok());
     return snapshot.ok() ? std::move(*snapshot) : Snapshot{};
   }
@@ -103,8 +103,8 @@ TEST_F(SnapshotTest, LeavesEveryShardUnlocked) {
 TEST_F(SnapshotTest, IsBusyAndLeavesTheOtherShardsUnlockedWhenOneIsKeptLocked) {
   segment::LockWord last(machine.segment(), 1);
   ASSERT_TRUE(IsAcquired(last, q));
-  core::LockManager manager = a.manager();
-  EXPECT_EQ(core::TakeSnapshot(manager, kShardTimeoutNs).status().code(), StatusCode::kBusy);
+  core::LockTable lock_table = a.lock_table();
+  EXPECT_EQ(core::TakeSnapshot(lock_table, kShardTimeoutNs).status().code(), StatusCode::kBusy);
   EXPECT_FALSE(segment::LockWord(machine.segment(), 0).IsLocked());
   last.Release(q, machine.host());
 }
@@ -204,9 +204,9 @@ TEST_F(PassedOn, IsSeenByWhoLooksMeanwhileInItsShard) {
   std::thread other([&] {
     while (!is_over) PassOn();
   });
-  core::LockManager manager = a.manager();
+  core::LockTable lock_table = a.lock_table();
   for (int taken = 0; taken < kSnapshots && !HasFailure();) {
-    const Result<Snapshot> snapshot = core::TakeSnapshot(manager, kShardTimeoutNs);
+    const Result<Snapshot> snapshot = core::TakeSnapshot(lock_table, kShardTimeoutNs);
     if (snapshot.status().code() == StatusCode::kBusy) continue;
     EXPECT_TRUE(snapshot.ok());
     if (!snapshot.ok()) break;

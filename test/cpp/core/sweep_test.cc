@@ -46,10 +46,10 @@ class SweepTest : public LockTableTest {
   const TestDirectory place;
   const Result<platform::BucketDirectory> directory =
       platform::BucketDirectory::Open(place.path(), "sweep");
-  core::LockManager manager = machine.ManagerOf(q);
-  core::Reaper reaper{manager};
-  core::PeerMonitor peers{manager, *directory, reaper};
-  core::Sweep sweep{manager, peers, reaper, true};
+  core::LockTable lock_table = machine.LockTableOf(q);
+  core::DeadProcessFinder reaper{lock_table};
+  core::PeerMonitor peers{lock_table, *directory, reaper};
+  core::Sweep sweep{lock_table, peers, reaper, true};
   core::Waiter waiter;
   std::atomic<bool> is_stopping{false};
   std::vector<ProcessRef> others;

@@ -37,12 +37,12 @@ class UnknownRecord : public testing::Test {
   static segment::ResourceName Name(std::u16string_view name = kPlanted) {
     return {name.data(), static_cast<uint32_t>(name.size())};
   }
-  segment::Segment& Table() const { return attachment_->manager().segment(); }
+  segment::Segment& Table() const { return attachment_->lock_table().segment(); }
   // A held lock in the name of an agent, which has no such request.
   core::RecordRef Plant(const AgentRef& agent, std::u16string_view name = kPlanted) const {
-    core::LockRequest request;
+    core::RequestParams request;
     request.request_id = kNoSuchId;
-    const auto reply = attachment_->manager().Request(agent, Name(name), request, 0);
+    const auto reply = attachment_->lock_table().Request(agent, Name(name), request, 0);
     EXPECT_TRUE(reply.ok() && reply->outcome == RequestOutcome::kGranted);
     return reply->record;
   }
@@ -50,7 +50,7 @@ class UnknownRecord : public testing::Test {
     return segment::AsRequest(*Table().CellAt(record.shard, record.cell));
   }
   static core::Agent::Answer Ask(core::Agent& agent, std::u16string_view name = kPlanted) {
-    core::LockRequest request;
+    core::RequestParams request;
     return *agent.Request(Name(name), request);
   }
   // Repairs the shard of the planted name, which makes every agent rescan.
@@ -58,7 +58,7 @@ class UnknownRecord : public testing::Test {
     const uint32_t shard = Name().ShardIn(Table());
     Table().shard(shard).dirty.Set(1);
     core::WakeQueue wake_queue(Table(), attachment_->host());
-    ASSERT_TRUE(attachment_->manager().Enter(shard, wake_queue, core::kBriefNs).ok());
+    ASSERT_TRUE(attachment_->lock_table().Enter(shard, wake_queue, core::kBriefNs).ok());
   }
   static std::vector<RequestEvent> EventsOf(core::Agent& agent) {
     std::vector<RequestEvent> events;
@@ -125,7 +125,7 @@ TEST_F(UnknownRecord, IsNotTheRecordOfAReleaseThatIsUnderWay) {
   const core::Agent::Answer held = Ask(*waiter_);
   {
     const auto lock = segment::ShardLock::TryEnter(
-        Table(), Name().ShardIn(Table()), attachment_->manager().self(), attachment_->host());
+        Table(), Name().ShardIn(Table()), attachment_->lock_table().self(), attachment_->host());
     ASSERT_TRUE(lock.ok());
     ASSERT_EQ(waiter_->End(held.id), core::Loss::kUnknown);
     Table().agent(waiter_->ref().index).rescan.Exchange(1);

@@ -38,8 +38,8 @@ class WaitWalkTest : public LockTableTest {
   // From the newest request of `agent`; `between` runs after each piece.
   template <typename Between>
   Snapshot WalkWith(FakeAgent& agent, WaitWalk::Options options, Between between) {
-    core::LockManager manager = agent.manager();
-    WaitWalk walk(manager, options, {agent.mine().rbegin()->second.record});
+    core::LockTable lock_table = agent.lock_table();
+    WaitWalk walk(lock_table, options, {agent.mine().rbegin()->second.record});
     for (;;) {
       const Result<bool> is_read = walk.GoOn(kShardTimeoutNs);
       EXPECT_TRUE(is_read.ok());
@@ -165,8 +165,8 @@ TEST_F(WaitWalkTest, PassesOverTheDead) {
   Ask(b, u"n");
   machine.Kill(p);
   EXPECT_THAT(Walk(b).held, IsEmpty());
-  core::LockManager manager = b.manager();
-  ASSERT_TRUE(manager.ReapProcess(p, kShardTimeoutNs).ok());
+  core::LockTable lock_table = b.lock_table();
+  ASSERT_TRUE(lock_table.Reap(p, kShardTimeoutNs).ok());
 }
 
 TEST_F(WaitWalkTest, ReadsLongNamesWhole) {
@@ -192,8 +192,8 @@ TEST_F(WaitWalkTest, HoldersOfGivesTheOldestWithWhatIsShown) {
   Ask(a, u"n", {.mode = LockMode::kShared, .label = u"first"});
   Ask(b, u"n", kShared);
   Ask(c, u"n", kShared);
-  core::LockManager manager = c.manager();
-  const auto holders = core::HoldersOf(manager, NameOf(u"n"), 2, kShardTimeoutNs);
+  core::LockTable lock_table = c.lock_table();
+  const auto holders = core::HoldersOf(lock_table, NameOf(u"n"), 2, kShardTimeoutNs);
   ASSERT_TRUE(holders.ok());
   ASSERT_THAT(*holders, SizeIs(2));
   EXPECT_EQ((*holders)[0].info.label, u"first");

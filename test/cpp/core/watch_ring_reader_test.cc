@@ -59,8 +59,8 @@ TEST_F(Watching, TellsTheEndsOfAWaitApart) {
   const core::RecordRef aborted = Ask(b, u"n").record;
   const core::RecordRef timed_out = Ask(b, u"n").record;
   (void)Read(all);
-  ASSERT_TRUE(b.manager().End(aborted, kShardTimeoutNs).ok());
-  ASSERT_TRUE(b.manager().End(timed_out, kShardTimeoutNs, core::EndReason::kTimedOut).ok());
+  ASSERT_TRUE(b.lock_table().End(aborted, kShardTimeoutNs).ok());
+  ASSERT_TRUE(b.lock_table().End(timed_out, kShardTimeoutNs, core::EndReason::kTimedOut).ok());
   EXPECT_THAT(Read(all), ElementsAre("aborted n", "timedout n"));
 }
 
@@ -90,7 +90,7 @@ TEST_F(Watching, SeesTheDeathOfWhoHoldsAndOfWhoWaits) {
   Ask(a2, u"n");
   (void)Read(all);
   machine.Kill(p);
-  ASSERT_TRUE(b.manager().ReapProcess(p, kShardTimeoutNs).ok());
+  ASSERT_TRUE(b.lock_table().Reap(p, kShardTimeoutNs).ok());
   EXPECT_THAT(Read(all), ElementsAre("died n", "granted n", "died n"));
 }
 
@@ -207,14 +207,14 @@ TEST_F(Watching, WritesIncidentsAlsoWhenNobodyWatchesAnyMore) {
   Ask(a, u"n");
   const core::RecordRef aborted = Ask(b, u"n").record;
   const core::RecordRef timed_out = Ask(b, u"n").record;
-  ASSERT_TRUE(b.manager().End(aborted, kShardTimeoutNs).ok());
-  ASSERT_TRUE(b.manager().End(timed_out, kShardTimeoutNs, core::EndReason::kTimedOut).ok());
+  ASSERT_TRUE(b.lock_table().End(aborted, kShardTimeoutNs).ok());
+  ASSERT_TRUE(b.lock_table().End(timed_out, kShardTimeoutNs, core::EndReason::kTimedOut).ok());
   Ask(b, u"n", kSteal);
   const uint32_t limited = IdOf(a2, u"limited", HeldFor(1000));
   machine.host().PassTime(2000);
   (void)a2.EnforceHoldLimits(limited);
   machine.Kill(q);
-  ASSERT_TRUE(a.manager().ReapProcess(q, kShardTimeoutNs).ok());
+  ASSERT_TRUE(a.lock_table().Reap(q, kShardTimeoutNs).ok());
   EXPECT_THAT(Read(all), ElementsAre("timedout n", "stolen n", "expired limi", "died n"));
   watchers.Add(c.ref());
   Ask(a, u"m");
@@ -237,7 +237,7 @@ TEST_F(NeverWatched, WritesNothing) {
   Ask(a, u"n");
   Ask(b, u"n", kSteal);
   machine.Kill(q);
-  ASSERT_TRUE(a.manager().ReapProcess(q, kShardTimeoutNs).ok());
+  ASSERT_TRUE(a.lock_table().Reap(q, kShardTimeoutNs).ok());
   EXPECT_EQ(machine.segment().header().last_entry.Get(), 0U);
 }
 
@@ -251,7 +251,7 @@ TEST_F(Watching, GoesOnUntilTheLastHasEnded) {
 
 TEST_F(Watching, EndsWithTheDeathOfTheWatcher) {
   machine.Kill(r);
-  ASSERT_TRUE(a.manager().ReapProcess(r, kShardTimeoutNs).ok());
+  ASSERT_TRUE(a.lock_table().Reap(r, kShardTimeoutNs).ok());
   EXPECT_FALSE(IsWatched());
 }
 
@@ -274,7 +274,7 @@ TEST_F(Watching, EndsThoughAFreeEntrySaysThatItsLastBearerWatched) {
 TEST_F(Watching, OfNobodyEndsWithTheNextAgent) {
   machine.segment().agent(c.ref().index).watching.Set(0);
   EXPECT_TRUE(IsWatched());
-  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
+  ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_FALSE(IsWatched());
 }
 

@@ -70,8 +70,8 @@ TEST_F(WatchWake, RingsForADeathBetweenTheEventAndTheRing) {
   watchers.Arm(c.ref());
   (void)watchers.TakeArmed();  // by a, which dies now
   machine.Kill(p);
-  core::LockManager manager = b.manager();
-  ASSERT_TRUE(manager.ReapProcess(p, kShardTimeoutNs).ok());
+  core::LockTable lock_table = b.lock_table();
+  ASSERT_TRUE(lock_table.Reap(p, kShardTimeoutNs).ok());
   EXPECT_TRUE(WasRung(c));
 }
 

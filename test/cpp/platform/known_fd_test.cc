@@ -16,7 +16,7 @@ namespace holdfast {
 namespace {
 
 KnownFd OpenFile() { return KnownFd(UniqueFd(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600))); }
-bool IsOpen(int fd) { return fcntl(fd, F_GETFD) != -1; }
+bool IsBiased(int fd) { return fcntl(fd, F_GETFD) != -1; }
 
 // Another file under the number of `fd`.
 void Reuse(int fd) {
@@ -30,9 +30,9 @@ TEST(KnownFd, ClosesItsFile) {
     const KnownFd fd = OpenFile();
     number = fd.get();
     EXPECT_TRUE(fd.IsIntact());
-    EXPECT_TRUE(IsOpen(number));
+    EXPECT_TRUE(IsBiased(number));
   }
-  EXPECT_FALSE(IsOpen(number));
+  EXPECT_FALSE(IsBiased(number));
 }
 
 TEST(KnownFd, LeavesAnotherFileUnderItsNumberOpen) {
@@ -43,7 +43,7 @@ TEST(KnownFd, LeavesAnotherFileUnderItsNumberOpen) {
     Reuse(number);
     EXPECT_FALSE(fd.IsIntact());
   }
-  EXPECT_TRUE(IsOpen(number));
+  EXPECT_TRUE(IsBiased(number));
   close(number);
 }
 
@@ -52,7 +52,7 @@ TEST(KnownFd, LeavesAnotherFileOpenWhenItGetsOneOfItsOwn) {
   const int number = fd.get();
   Reuse(number);
   fd = OpenFile();
-  EXPECT_TRUE(IsOpen(number));
+  EXPECT_TRUE(IsBiased(number));
   EXPECT_TRUE(fd.IsIntact());
   close(number);
 }

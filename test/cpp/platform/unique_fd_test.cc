@@ -11,7 +11,7 @@ namespace holdfast {
 namespace {
 
 int OpenNull() { return open("/dev/null", O_RDWR | O_CLOEXEC); }
-bool IsOpen(int fd) { return fcntl(fd, F_GETFD) != -1; }
+bool IsBiased(int fd) { return fcntl(fd, F_GETFD) != -1; }
 
 TEST(UniqueFd, HasNothingAtFirst) {
   const UniqueFd fd;
@@ -24,9 +24,9 @@ TEST(UniqueFd, ClosesAtTheEndOfItsScope) {
   {
     const UniqueFd fd(number);
     EXPECT_TRUE(fd);
-    EXPECT_TRUE(IsOpen(number));
+    EXPECT_TRUE(IsBiased(number));
   }
-  EXPECT_FALSE(IsOpen(number));
+  EXPECT_FALSE(IsBiased(number));
 }
 
 TEST(UniqueFd, ClosesWhatItHadWhenItGetsAnother) {
@@ -34,8 +34,8 @@ TEST(UniqueFd, ClosesWhatItHadWhenItGetsAnother) {
   const int second = OpenNull();
   UniqueFd fd(first);
   fd.reset(second);
-  EXPECT_FALSE(IsOpen(first));
-  EXPECT_TRUE(IsOpen(second));
+  EXPECT_FALSE(IsBiased(first));
+  EXPECT_TRUE(IsBiased(second));
 }
 
 TEST(UniqueFd, MovesWithoutClosing) {
@@ -45,7 +45,7 @@ TEST(UniqueFd, MovesWithoutClosing) {
   to = std::move(from);
   EXPECT_FALSE(from);  // NOLINT(bugprone-use-after-move): that it is empty is the claim
   EXPECT_EQ(to.get(), number);
-  EXPECT_TRUE(IsOpen(number));
+  EXPECT_TRUE(IsBiased(number));
 }
 
 TEST(UniqueFd, LeavesWhatItReleasedOpen) {
@@ -54,7 +54,7 @@ TEST(UniqueFd, LeavesWhatItReleasedOpen) {
     UniqueFd fd(OpenNull());
     number = fd.release();
   }
-  EXPECT_TRUE(IsOpen(number));
+  EXPECT_TRUE(IsBiased(number));
   close(number);
 }
 

@@ -19,7 +19,7 @@ class Repair : public LockTableTest {
     for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
       machine.segment().shard(shard).dirty.Set(1);
       core::WakeQueue wake_queue(machine.segment(), machine.host());
-      ASSERT_TRUE(c.manager().Enter(shard, wake_queue, kShardTimeoutNs).ok());
+      ASSERT_TRUE(c.lock_table().Enter(shard, wake_queue, kShardTimeoutNs).ok());
       ASSERT_EQ(machine.segment().shard(shard).dirty.Get(), 0U);
     }
   }

@@ -65,14 +65,14 @@ void Kernel::Release(int fd, const Descriptor& closed) {
   }
   if (closed.kind == Descriptor::Kind::kReader) {
     closed.fifo->has_reader = false;
-    TellWatchers(closed.fifo);
+    NotifyWatchers(closed.fifo);
   }
   if (closed.kind == Descriptor::Kind::kSlotLock) {
     std::erase_if(slots_, [fd](const auto& slot) { return slot.second == fd; });
   }
 }
 
-void Kernel::TellWatchers(const std::shared_ptr<Fifo>& fifo) {
+void Kernel::NotifyWatchers(const std::shared_ptr<Fifo>& fifo) {
   for (auto& [fd, descriptor] : descriptors_) {
     if (descriptor.watcher == nullptr) continue;
     Watcher& watcher = *descriptor.watcher;

@@ -54,7 +54,7 @@ class Kernel {
 
   std::map<std::string, std::shared_ptr<Fifo>>& files() { return files_; }
   // No process reads from this FIFO any more, or again.
-  void TellWatchers(const std::shared_ptr<Fifo>& fifo);
+  void NotifyWatchers(const std::shared_ptr<Fifo>& fifo);
 
   // The descriptor that has the slot, whose last lock on it goes with it; 0: none.
   int SlotOwner(uint32_t slot) const;

@@ -30,7 +30,7 @@ void Program::Run() {
   Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(options, client_id);
   if (agent.ok()) {
     agent_ = std::move(*agent);
-    agent_->SetKeptObserver(this);
+    agent_->SetBiasObserver(this);
     doorbell_ = world_.kernel().At(agent_->doorbell_fd()).fifo;
     while (!is_leaving_ && !world_.IsGhost()) Turn();
     if (!world_.IsGhost()) {
@@ -70,7 +70,7 @@ void Program::Turn() {
   if (agent_->GoToSleep()) Sleep();
   if (doorbell_->is_rung) {
     agent_->WakeUp();
-    agent_->HearDoorbell();
+    agent_->OnDoorbellRung();
     Deliver();
   }
   agent_->WakeUp();
@@ -95,7 +95,7 @@ void Program::Work() {
   EndWhatIsDue();
   if (habits_.watches) Watch();
   if (std::exchange(is_to_probe_, false)) {
-    core::LockRequest request;
+    core::RequestParams request;
     request.if_available = true;
     for (uint32_t name = 0; name < kSimulatedNames; ++name) AskFor(name, request);
   }
@@ -124,7 +124,7 @@ void Program::Watch() {
 }
 
 void Program::Ask() {
-  core::LockRequest request;
+  core::RequestParams request;
   request.mode = world_.OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
   request.if_available = world_.OneIn(6);
   request.steal = habits_.steals && !request.if_available && request.mode == LockMode::kExclusive &&
@@ -133,10 +133,10 @@ void Program::Ask() {
   AskFor(comes_back ? kept_.begin()->first : world_.Below(kSimulatedNames), request);
 }
 
-void Program::AskFor(uint32_t name, core::LockRequest request) {
+void Program::AskFor(uint32_t name, core::RequestParams request) {
   const LockLog::Number number =
       log_.Begin({process_.id, name, request.mode == LockMode::kExclusive, request.steal});
-  if (TakeKept(name, request, number) || world_.IsGhost()) return;
+  if (AcquireBiased(name, request, number) || world_.IsGhost()) return;
   const std::u16string units = SimulatedName(name);
   const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));
   const Result<core::Agent::Answer> answer = agent_->Request(resource, request);
@@ -178,7 +178,7 @@ void Program::End(uint32_t id) {
   log_.Ending(number);
   mine.is_leaving = true;
   mine.until_ns = World::kForever;
-  if (GiveBack(id)) {
+  if (ReleaseBiased(id)) {
     if (world_.IsGhost()) return;
     log_.Answered(number, false);
     mine_.erase(id);
@@ -193,12 +193,13 @@ void Program::End(uint32_t id) {
 }
 
 // As lib/backends/shared-memory/biased-locks.js. False: the request goes the ordinary way.
-bool Program::TakeKept(uint32_t name, const core::LockRequest& request, LockLog::Number number) {
+bool Program::AcquireBiased(uint32_t name, const core::RequestParams& request,
+                            LockLog::Number number) {
   const auto found = kept_.find(name);
   if (found == kept_.end() || request.steal || !agent_->CheckUsable().ok()) return false;
   const Kept kept = found->second;
   if (mine_.contains(kept.id)) return false;  // it waits for its own agent
-  const uint64_t token = agent_->TakeKept(kept.slot, request.mode);
+  const uint64_t token = agent_->AcquireBiased(kept.slot, request.mode);
   if (world_.IsGhost()) return true;
   if (token == 0) {
     agent_->Abandon(kept.id, core::EndReason::kReleased);
@@ -211,21 +212,21 @@ bool Program::TakeKept(uint32_t name, const core::LockRequest& request, LockLog:
   return true;
 }
 
-bool Program::GiveBack(uint32_t id) {
+bool Program::ReleaseBiased(uint32_t id) {
   const auto kept = kept_.find(mine_.at(id).name);
-  return kept != kept_.end() && kept->second.id == id && agent_->GiveBack(kept->second.slot);
+  return kept != kept_.end() && kept->second.id == id && agent_->ReleaseBiased(kept->second.slot);
 }
 
 core::Loss Program::Release(uint32_t id, const Mine& mine) {
   const uint32_t name = mine.name;
   if (!habits_.keeps || kept_.contains(name)) return agent_->End(id);
-  const core::Agent::Released released = agent_->EndOrKeep(id);
-  if (!world_.IsGhost() && released.slot != core::KeptSlots::kNone)
+  const core::Agent::Released released = agent_->EndOrBias(id);
+  if (!world_.IsGhost() && released.slot != core::BiasedSlots::kNone)
     kept_[name] = {id, released.slot};
   return released.loss;
 }
 
-void Program::OnKeptFreed(uint32_t slot) {
+void Program::OnBiasedSlotFreed(uint32_t slot) {
   std::erase_if(kept_, [slot](const auto& kept) { return kept.second.slot == slot; });
 }
 

@@ -29,7 +29,7 @@ struct Habits {
   uint64_t rest_ns = 20'000;  // up to so long between two things that it does
 };
 
-class Program final : private core::KeptObserver {
+class Program final : private core::BiasObserver {
  public:
   Program(World& world, SimProcess& process, LockLog& log, WatchRecord& watch_ring,
           const Habits& habits);
@@ -52,7 +52,7 @@ class Program final : private core::KeptObserver {
   std::string WhatItWaitsFor() const;
   // The first fault that the program has seen, or nothing.
   const std::string& fault() const { return fault_; }
-  // How often it took a kept name.
+  // How often it took a biased lock.
   uint64_t takes() const { return takes_; }
 
  private:
@@ -73,12 +73,12 @@ class Program final : private core::KeptObserver {
   void Work();
   void Watch();
   void Ask();
-  void AskFor(uint32_t name, core::LockRequest request);
+  void AskFor(uint32_t name, core::RequestParams request);
   void EndWhatIsDue();
-  bool TakeKept(uint32_t name, const core::LockRequest& request, LockLog::Number number);
-  bool GiveBack(uint32_t id);
+  bool AcquireBiased(uint32_t name, const core::RequestParams& request, LockLog::Number number);
+  bool ReleaseBiased(uint32_t id);
   core::Loss Release(uint32_t id, const Mine& mine);
-  void OnKeptFreed(uint32_t slot) override;
+  void OnBiasedSlotFreed(uint32_t slot) override;
   void Hold(Mine& mine, uint64_t token);
   void End(uint32_t id);
   void Deliver();

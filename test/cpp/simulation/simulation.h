@@ -24,7 +24,7 @@ class Simulation {
   uint32_t kills() const { return kills_; }
   // Lock words that were made to name a process that was not inside.
   uint32_t damages() const { return damages_; }
-  // Locks that were granted by taking a kept name.
+  // Locks that were granted by taking a biased lock.
   uint64_t takes() const;
   // Events that were written for those who watch.
   uint64_t events() const { return watch_ring_.last(); }

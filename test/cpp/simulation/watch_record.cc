@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/lock_request.h"
+#include "core/request_params.h"
 #include "segment/watch_ring.h"
 
 namespace holdfast::test {

@@ -89,14 +89,14 @@ bool StormChecker::IsOver(const StormEntry& older, const StormEntry& newer) {
 
 void StormChecker::Judge(const Name& name, Overlap& overlap) {
   steals_ += std::erase_if(overlap.older, [&](const StormEntry& older) {
-    return WasRobbed(name, older, overlap.newer);
+    return WasStolen(name, older, overlap.newer);
   });
   if (overlap.older.size() < overlap.too_many) return;
   Violate("too many inside", overlap.older.front(), overlap.newer);
 }
 
 // By a stealer that came between them, or by a stealer that died before it logged its grant.
-bool StormChecker::WasRobbed(const Name& name, const StormEntry& older, const StormEntry& newer) {
+bool StormChecker::WasStolen(const Name& name, const StormEntry& older, const StormEntry& newer) {
   const auto thief = name.thieves.upper_bound(older.token);
   if (thief != name.thieves.end() && *thief <= newer.token) return true;
   return std::any_of(name.asked_steals.begin(), name.asked_steals.end(),

@@ -48,7 +48,7 @@ class StormChecker {
   void CheckInside(Name& name, const StormEntry& entry);
   static bool Excludes(const StormEntry& older, const StormEntry& newer);
   static bool IsOver(const StormEntry& older, const StormEntry& newer);
-  static bool WasRobbed(const Name& name, const StormEntry& older, const StormEntry& newer);
+  static bool WasStolen(const Name& name, const StormEntry& older, const StormEntry& newer);
   void Judge(const Name& name, Overlap& overlap);
   void Violate(const char* what, const StormEntry& entry, const StormEntry& other);
 

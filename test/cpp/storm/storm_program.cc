@@ -47,13 +47,13 @@ void StormProgram::Turn() {
   Work();
   agent_->BeginTurn();
   Deliver();
-  TellIfIdle();
+  ReportIfIdle();
   if (agent_->GoToSleep()) Sleep();
   agent_->WakeUp();
   Deliver();
 }
 
-void StormProgram::TellIfIdle() {
+void StormProgram::ReportIfIdle() {
   const uint32_t round = control_.round.load();
   if (round % 2 == 1 && mine_.empty()) control_.seats[place_.seat].idle_in.store(round);
 }
@@ -72,7 +72,7 @@ void StormProgram::Sleep() {
   if (ppoll(fds, 2, until_ns == UINT64_MAX ? nullptr : &wait, nullptr) <= 0) return;
   if (fds[0].revents != 0) {
     agent_->WakeUp();
-    agent_->HearDoorbell();
+    agent_->OnDoorbellRung();
   }
   char calls[64];
   if (fds[1].revents != 0) (void)!read(place_.call_fd, calls, sizeof(calls));
@@ -89,8 +89,8 @@ void StormProgram::Work() {
   next_ask_ns_ = OneIn(20) ? platform::MonotonicNs() + Below(300) * kNsPerUs : 0;
 }
 
-core::LockRequest StormProgram::DrawRequest(uint32_t name) {
-  core::LockRequest request;
+core::RequestParams StormProgram::DrawRequest(uint32_t name) {
+  core::RequestParams request;
   request.mode = OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
   request.if_available = OneIn(5);
   request.steal = name == kStolenName && !request.if_available &&
@@ -103,7 +103,7 @@ core::LockRequest StormProgram::DrawRequest(uint32_t name) {
 
 void StormProgram::Ask() {
   const uint32_t name = Below(kStormNames);
-  core::LockRequest request = DrawRequest(name);
+  core::RequestParams request = DrawRequest(name);
   StormEntry entry;
   entry.process = place_.process;
   entry.agent = place_.process * kStormThreads + place_.seat % kStormThreads;

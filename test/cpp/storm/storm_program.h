@@ -41,7 +41,7 @@ class StormProgram {
   void Turn();
   void Work();
   void Ask();
-  core::LockRequest DrawRequest(uint32_t name);
+  core::RequestParams DrawRequest(uint32_t name);
   void Adopt(const core::Agent::Answer& answer, const StormEntry& entry);
   void Hold(uint32_t id, Mine& mine, uint64_t token);
   void End(uint32_t id);
@@ -50,7 +50,7 @@ class StormProgram {
   void Read(const core::RequestEvent& events);
   void CheckLoss(const Mine& mine, bool is_expired);
   void Sleep();
-  void TellIfIdle();
+  void ReportIfIdle();
   bool IsLeaving() const { return control_.leaving[place_.row].load() != 0; }
   uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
   bool OneIn(uint32_t chances) { return Below(chances) == 0; }

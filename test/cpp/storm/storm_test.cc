@@ -52,7 +52,7 @@ class StormTest : public testing::Test {
   size_t CountRoom(const std::string& bucket) const {
     const std::unique_ptr<core::Agent> agent = OpenAgent(bucket);
     for (size_t count = 0;; ++count) {
-      core::LockRequest request;
+      core::RequestParams request;
       const auto answer = agent->Request(segment::ResourceName(u"n", 1), request);
       if (answer.ok()) continue;
       EXPECT_EQ(answer.status().code(), StatusCode::kSegmentFull) << answer.status().reason();
@@ -62,7 +62,7 @@ class StormTest : public testing::Test {
 
   uint64_t TakeToken(const std::string& bucket) const {
     const std::unique_ptr<core::Agent> agent = OpenAgent(bucket);
-    core::LockRequest request;
+    core::RequestParams request;
     const auto answer = agent->Request(segment::ResourceName(u"n", 1), request);
     return answer.ok() ? answer->token : 0;
   }
@@ -201,19 +201,19 @@ TEST(StormChecker, LetsInBesideTheDeadTheExpiredAndTheRobbed) {
   const StormEntry dead = Entry(1, 1, 1);
   StormEntry expired = Entry(2, 2, 2);
   expired.hold_limit_ns = 100;
-  StormEntry robbed = Entry(3, 3, 3);
-  robbed.now_ns = 100;
+  StormEntry previous_holder = Entry(3, 3, 3);
+  previous_holder.now_ns = 100;
   StormEntry thief = Entry(4, 4, 4);
   thief.steals = true;
   thief.now_ns = 100;
   EXPECT_THAT(Check({{kEnter, dead},
                      {StormEvent::kDying, dead},
                      {kEnter, expired},
-                     {kEnter, robbed},
+                     {kEnter, previous_holder},
                      {StormEvent::kAskSteal, thief},
                      {kEnter, thief},
                      {kLeave, thief},
-                     {kLeave, robbed},
+                     {kLeave, previous_holder},
                      {kLeave, expired}}),
               IsEmpty());
 }

@@ -91,7 +91,7 @@ class User {
       if (events.kind == core::RequestEvent::Kind::kGranted) diary_.grants.fetch_add(1);
     }
     if (agent_->GoToSleep()) agent_->WakeUp();
-    agent_->HearDoorbell();
+    agent_->OnDoorbellRung();
   }
 
   void Operate() {
@@ -106,7 +106,7 @@ class User {
   }
 
   void Ask(const segment::ResourceName& name) {
-    core::LockRequest request;
+    core::RequestParams request;
     request.mode = Below(3) == 0 ? LockMode::kShared : LockMode::kExclusive;
     request.if_available = Below(4) == 0;
     request.steal = !request.if_available && request.mode == LockMode::kExclusive && Below(6) == 0;
@@ -240,7 +240,7 @@ TEST(StormVandal, NeitherFaultsNorHangsAnybodyAndWhatItLeavesCanBeRepaired) {
   const auto agent = core::Agent::Open(OptionsOf(place.path()), {1, 1});
   ASSERT_TRUE(agent.ok()) << agent.status().reason();
   for (const std::u16string& name : kNames) {
-    core::LockRequest request;
+    core::RequestParams request;
     const auto answer = (*agent)->Request(
         segment::ResourceName(name.data(), static_cast<uint32_t>(name.size())), request);
     ASSERT_TRUE(answer.ok()) << answer.status().reason();

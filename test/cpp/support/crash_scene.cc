@@ -78,7 +78,7 @@ CrashScene::Faults CrashScene::CleanUp(const std::vector<ProcessRef>& dead, Proc
   Faults faults;
   for (const ProcessRef process : dead) machine.Kill(process);
   for (const ProcessRef process : dead) {
-    const Status done = machine.ManagerOf(rescuer).ReapProcess(process, kShardTimeoutNs);
+    const Status done = machine.LockTableOf(rescuer).Reap(process, kShardTimeoutNs);
     if (!done.ok()) faults.push_back(std::string("not cleaned up: ") + done.reason());
   }
   return faults;
@@ -196,7 +196,7 @@ void CrashScene::CheckSecondRepair(ProcessRef rescuer, Faults& faults) {
   for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
     machine.segment().shard(shard).dirty.Set(1);
     core::WakeQueue wake_queue(machine.segment(), machine.host());
-    if (!machine.ManagerOf(rescuer).Enter(shard, wake_queue, kShardTimeoutNs).ok()) {
+    if (!machine.LockTableOf(rescuer).Enter(shard, wake_queue, kShardTimeoutNs).ok()) {
       faults.push_back("a shard cannot be entered");
     }
   }
@@ -213,7 +213,7 @@ void CrashScene::CheckNothingIsLeft(const std::vector<ProcessRef>& dead, Faults&
     const auto mine = agent->mine();
     for (const auto& [id, known] : mine) (void)agent->End(id);
     const auto kept = agent->kept();
-    for (const auto& [id, record] : kept) agent->FreeKept(id);
+    for (const auto& [id, record] : kept) agent->FreeBiased(id);
     (void)agent->TakeEvents();
   }
   // The last releases grant to agents that were asked before.

@@ -1,8 +1,8 @@
 #include "support/fake_agent.h"
 
 #include "core/request_record.h"
+#include "segment/biased_record.h"
 #include "segment/event_list.h"
-#include "segment/kept_record.h"
 
 namespace holdfast::test {
 
@@ -14,30 +14,30 @@ segment::RequestCell& FakeAgent::RecordOf(const core::RecordRef& record) const {
   return segment::AsRequest(*machine_->segment().CellByNumber(record.cell - 1));
 }
 
-bool FakeAgent::EndOrKeep(uint32_t id) {
+bool FakeAgent::EndOrBias(uint32_t id) {
   const core::RecordRef record = mine_.at(id).record;
   mine_.erase(id);
   segment::CellState state = segment::CellState::kFree;
-  const Result<bool> is_kept = manager().EndOrKeep(record, timeout_ns_, state);
+  const Result<bool> is_kept = lock_table().EndOrBias(record, timeout_ns_, state);
   if (!is_kept.ok() || !*is_kept) return false;
   kept_[id] = record;
   return true;
 }
 
-bool FakeAgent::TakeKept(uint32_t id, LockMode mode) {
+bool FakeAgent::AcquireBiased(uint32_t id, LockMode mode) {
   const auto it = kept_.find(id);
   if (it == kept_.end()) return false;
   const core::RecordRef& record = it->second;
   const uint64_t token = core::NextToken(machine_->segment(), *host_);
   const segment::Hold hold{token, host_->RealtimeMs(), static_cast<uint8_t>(mode)};
-  if (!segment::TakeKept(RecordOf(record), record.ticket, hold)) return false;
+  if (!segment::AcquireBiased(RecordOf(record), record.ticket, hold)) return false;
   mine_[id] = {record, true, token, {}};
   return true;
 }
 
-bool FakeAgent::GiveBack(uint32_t id) {
+bool FakeAgent::ReleaseBiased(uint32_t id) {
   const core::RecordRef record = kept_.at(id);  // a copy: End() forgets it
-  if (segment::GiveBack(RecordOf(record), record.ticket)) {
+  if (segment::ReleaseBiased(RecordOf(record), record.ticket)) {
     mine_.erase(id);
     return true;
   }
@@ -45,13 +45,13 @@ bool FakeAgent::GiveBack(uint32_t id) {
   return false;
 }
 
-void FakeAgent::FreeKept(uint32_t id) {
+void FakeAgent::FreeBiased(uint32_t id) {
   const auto it = kept_.find(id);
   if (it == kept_.end()) return;
   const core::RecordRef record = it->second;
   kept_.erase(it);
   mine_.erase(id);
-  (void)manager().End(record, timeout_ns_);
+  (void)lock_table().End(record, timeout_ns_);
 }
 
 Status FakeAgent::TakeEvents() {
@@ -60,10 +60,11 @@ Status FakeAgent::TakeEvents() {
   if (entry.rescan.LoadSeqCst() != 0) {
     entry.rescan.Exchange(0);
     for (uint32_t shard = 0; shard < machine_->segment().geometry().shards; ++shard) {
-      core::LockManager::RescanPosition position;
+      core::LockTable::RescanPosition position;
       position.max_records = 2;
       while (!position.is_complete) {
-        const Status done = manager().Rescan(self_, shard, position, events, events, timeout_ns_);
+        const Status done =
+            lock_table().Rescan(self_, shard, position, events, events, timeout_ns_);
         if (!done.ok()) return done;
       }
     }
@@ -78,7 +79,7 @@ Status FakeAgent::TakeEvents() {
 
 Status FakeAgent::Read(const core::RecordEvent& events) {
   if (events.state == segment::CellState::kZombie) {
-    return manager().End(events.record, timeout_ns_).status();
+    return lock_table().End(events.record, timeout_ns_).status();
   }
   const auto it = mine_.find(events.request_id);
   if (it == mine_.end() || it->second.record.ticket != events.record.ticket) return Status();

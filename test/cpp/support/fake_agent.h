@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/hold_limits.h"
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "platform/result.h"
 #include "support/fake_machine.h"
 
@@ -67,20 +67,21 @@ class FakeAgent {
   void Use(segment::Host& host) { host_ = &host; }
 
   const segment::AgentRef& ref() const { return self_; }
-  core::LockManager manager() const { return {machine_->segment(), *host_, self_.process}; }
+  core::LockTable lock_table() const { return {machine_->segment(), *host_, self_.process}; }
 
   // `id`: unique on the machine, rising.
   Result<core::RequestReply> Request(uint32_t id, std::u16string_view name,
                                      const Options& options) {
-    const core::LockRequest request{.request_id = id,
-                                    .mode = options.mode,
-                                    .if_available = options.if_available,
-                                    .steal = options.steal,
-                                    .limit = options.limit,
-                                    .hold_limit_ns = options.hold_limit_ns,
-                                    .label = options.label,
-                                    .enclosing_token = options.enclosing_token};
-    Result<core::RequestReply> reply = manager().Request(self_, NameOf(name), request, timeout_ns_);
+    const core::RequestParams request{.request_id = id,
+                                      .mode = options.mode,
+                                      .if_available = options.if_available,
+                                      .steal = options.steal,
+                                      .limit = options.limit,
+                                      .hold_limit_ns = options.hold_limit_ns,
+                                      .label = options.label,
+                                      .enclosing_token = options.enclosing_token};
+    Result<core::RequestReply> reply =
+        lock_table().Request(self_, NameOf(name), request, timeout_ns_);
     if (reply.ok() && reply->outcome != core::RequestOutcome::kMissed) {
       const bool is_held = reply->outcome == core::RequestOutcome::kGranted;
       mine_[id] = {reply->record, is_held, reply->token, {}};
@@ -95,23 +96,23 @@ class FakeAgent {
     const core::RecordRef record = it->second.record;
     mine_.erase(it);
     kept_.erase(id);
-    return manager().End(record, timeout_ns_).status();
+    return lock_table().End(record, timeout_ns_).status();
   }
 
   // Releases a held lock, and keeps its record if it may: then it is among kept().
-  bool EndOrKeep(uint32_t id);
+  bool EndOrBias(uint32_t id);
   // The short way, as JavaScript does it: request `id` again. False: the record was closed.
-  bool TakeKept(uint32_t id, LockMode mode = LockMode::kExclusive);
+  bool AcquireBiased(uint32_t id, LockMode mode = LockMode::kExclusive);
   // By the short way, or as usual if the record was closed. False: it was.
-  bool GiveBack(uint32_t id);
-  // Ends the record of a kept name, whether it was closed or not.
-  void FreeKept(uint32_t id);
+  bool ReleaseBiased(uint32_t id);
+  // Ends the record of a biased lock, whether it was closed or not.
+  void FreeBiased(uint32_t id);
   const std::map<uint32_t, core::RecordRef>& kept() const { return kept_; }
   segment::RequestCell& RecordOf(const core::RecordRef& record) const;
 
   // As this process's background worker does. Returns the time of the next check.
   uint64_t EnforceHoldLimits(uint32_t id) {
-    core::LockManager looker = manager();
+    core::LockTable looker = lock_table();
     const Result<uint64_t> next = core::EnforceHoldLimits(looker, mine_.at(id).record,
                                                           mine_.at(id).first_seen, kShardTimeoutNs);
     return next.ok() ? *next : 0;

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "segment/resource_name.h"
 #include "segment/segment.h"
 #include "support/fake_host.h"
@@ -53,7 +53,7 @@ class FakeMachine {
   segment::Segment& segment() { return segment_; }
   const segment::Segment& segment() const { return segment_; }
   FakeHost& host() { return host_; }
-  core::LockManager ManagerOf(segment::ProcessRef process) { return {segment_, host_, process}; }
+  core::LockTable LockTableOf(segment::ProcessRef process) { return {segment_, host_, process}; }
 
   // The stores of core/process_slots.cc when a process takes a slot.
   segment::ProcessRef Attach(uint16_t slot) {

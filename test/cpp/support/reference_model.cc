@@ -79,7 +79,7 @@ ReferenceModel ReferenceModel::Read(segment::Segment& segment) {
       if (segment::IsLost(state)) model.lost_.insert({request, state == CellState::kExpired});
       if (state == CellState::kWaiting) {
         model.resources_[ReadName(shard, cell->name.Get())].queue.push_back(request);
-      } else if (state == CellState::kHeld || segment::IsTaken(state)) {
+      } else if (state == CellState::kHeld || segment::IsBiasedHeld(state)) {
         model.resources_[ReadName(shard, cell->name.Get())].held.insert(request);
       }
     }

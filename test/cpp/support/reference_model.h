@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "core/lock_request.h"
+#include "core/request_params.h"
 #include "segment/segment.h"
 
 namespace holdfast::test {

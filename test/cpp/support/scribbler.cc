@@ -1,6 +1,6 @@
 #include "support/scribbler.h"
 
-#include "segment/kept_record.h"
+#include "segment/biased_record.h"
 #include "segment/lock_word.h"
 
 namespace holdfast::test {
@@ -99,9 +99,9 @@ void Scribbler::ScribbleState() {
   const uint64_t ticket = AsRequest(cell).ticket.Get();
   switch (const uint32_t which = Below(12)) {
     case 10:
-      return cell.state.Set(segment::KeptState(ticket));
+      return cell.state.Set(segment::BiasedFreeState(ticket));
     case 11:
-      return cell.state.Set(segment::TakenState(ticket));
+      return cell.state.Set(segment::BiasedHeldState(ticket));
     default:
       return cell.state.Set(kStates[which]);
   }

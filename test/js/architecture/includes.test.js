@@ -45,13 +45,13 @@ describe('includes below src/', () => {
   });
 
   test.each([
-    ['segment/segment.h', 'core/lock_manager.h', true, 'upwards'],
+    ['segment/segment.h', 'core/lock_table.h', true, 'upwards'],
     ['platform/clock.h', 'segment/layout.h', true, 'upwards'],
     ['core/grantable.h', 'napi.h', false, 'a header of Node'],
     ['core/grantable.h', 'unistd.h', false, 'a header of the system'],
     ['segment/segment.cc', 'sys/mman.h', false, 'a header of the system'],
     ['core/grantable.cc', 'grantable.h', true, 'not named from src/ on'],
-    ['binding/addon.cc', 'core/lock_manager.h', true, undefined],
+    ['binding/addon.cc', 'core/lock_table.h', true, undefined],
     ['platform/futex.cc', 'platform/fd.h', true, undefined],
   ])('the rule itself: %s including %s is %4$s', (file, included, isQuoted, fault) => {
     expect(includeFault(file, included, isQuoted)).toBe(fault);

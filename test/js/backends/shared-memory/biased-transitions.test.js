@@ -7,7 +7,7 @@ const numbers = require('../../../../lib/backends/shared-memory/native-constants
 const { RequestTable } = require('../../../../lib/backends/shared-memory/request-table.js');
 const { RecordedRequest } = require('../../../support/recorded-request.js');
 
-const TABLE = join(__dirname, '..', '..', '..', 'support', 'kept-transitions.txt');
+const TABLE = join(__dirname, '..', '..', '..', 'support', 'biased-transitions.txt');
 const TICKET = 0x0123456789abcdefn;
 const TICKET_BYTES = 8;
 const TOKEN = 0x123456789n;

@@ -1,10 +1,10 @@
-#include "core/shard_visit.h"
+#include "core/deferred_entry.h"
 
 #include <utility>
 
 #include "core/shard_timeouts.h"
-#include "segment/intake.h"
 #include "segment/lock_word.h"
+#include "segment/publication_list.h"
 
 namespace holdfast::core {
 
@@ -15,23 +15,24 @@ constexpr uint64_t kStallNs = 1'000'000'000;
 
 }  // namespace
 
-// The first call only requests a second call: meanwhile the process inside may execute the intake
-// itself.
-StatusCode ShardVisit::operator()() {
+// The first call only requests a second call: meanwhile the process inside may execute the
+// publication list itself.
+StatusCode DeferredEntry::operator()() {
   if (!std::exchange(has_waited_, true)) return StatusCode::kBusy;
-  std::vector<LockManager::OperationRef> operations;
+  std::vector<LockTable::OperationRef> operations;
   {
     const std::lock_guard<std::mutex> guard(log_->mutex);
     operations = operations_;
   }
   const size_t taken = operations.size();
-  const Status visited = attachment_->manager().Visit(shard_, operations, kWorkerTimeoutNs);
+  const Status entered =
+      attachment_->lock_table().ExecutePublished(shard_, operations, kWorkerTimeoutNs);
   DropExecuted(operations);
-  if (visited.code() != StatusCode::kBusy) {
+  if (entered.code() != StatusCode::kBusy) {
     operations.clear();
     begin_ns_ = attachment_->host().MonotonicNs();  // no thread is stopped inside
   }
-  if (!operations.empty()) TellIfStalled();
+  if (!operations.empty()) ReportIfStalled();
   {
     const std::lock_guard<std::mutex> guard(log_->mutex);
     operations_.erase(operations_.begin(), operations_.begin() + static_cast<ptrdiff_t>(taken));
@@ -45,36 +46,36 @@ StatusCode ShardVisit::operator()() {
   return StatusCode::kOk;
 }
 
-bool ShardVisit::Add(const LockManager::OperationRef& operation) {
+bool DeferredEntry::Add(const LockTable::OperationRef& operation) {
   const std::lock_guard<std::mutex> guard(log_->mutex);
   if (!is_over_) operations_.push_back(operation);
   return !is_over_;
 }
 
-bool ShardVisit::IsOver() const {
+bool DeferredEntry::IsOver() const {
   const std::lock_guard<std::mutex> guard(log_->mutex);
   return is_over_;
 }
 
 // The event loop of the agent may be blocked.
-void ShardVisit::DropExecuted(std::vector<LockManager::OperationRef>& operations) {
-  std::erase_if(operations, [this](const LockManager::OperationRef& operation) {
+void DeferredEntry::DropExecuted(std::vector<LockTable::OperationRef>& operations) {
+  std::erase_if(operations, [this](const LockTable::OperationRef& operation) {
     const segment::OperationCell* const cell =
-        segment::OperationAt(attachment_->manager().segment(), operation.id);
+        segment::OperationAt(attachment_->lock_table().segment(), operation.id);
     if (cell == nullptr) return true;
     const bool is_pending = cell->state.Acquire() == segment::OperationState::kPending;
     // Its cell has been reused.
     if (cell->number.Get() != operation.number) return true;
-    if (!is_pending) attachment_->FollowExecutor(*cell);
+    if (!is_pending) attachment_->FollowCombiner(*cell);
     return !is_pending;
   });
 }
 
 // Once, so that people can act.
-void ShardVisit::TellIfStalled() {
-  if (has_told_ || attachment_->host().MonotonicNs() - begin_ns_ < kStallNs) return;
-  has_told_ = true;
-  segment::Segment& segment = attachment_->manager().segment();
+void DeferredEntry::ReportIfStalled() {
+  if (has_reported_ || attachment_->host().MonotonicNs() - begin_ns_ < kStallNs) return;
+  has_reported_ = true;
+  segment::Segment& segment = attachment_->lock_table().segment();
   const segment::ProcessRef owner = segment::LockWord(segment, shard_).Owner();
   const uint32_t process_id =
       owner.generation == 0 ? 0 : segment.process(owner.slot).process_id.Get();

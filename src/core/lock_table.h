@@ -4,28 +4,28 @@
 // Every call takes the maximum time to wait for a shard (`timeout_ns`). If the time passes, it
 // returns kBusy and has changed nothing. With kNoWait the call repairs nothing: it is kBusy, too,
 // if the owner of the shard has died inside or the shard is corrupted.
-#ifndef HOLDFAST_CORE_LOCK_MANAGER_H_
-#define HOLDFAST_CORE_LOCK_MANAGER_H_
+#ifndef HOLDFAST_CORE_LOCK_TABLE_H_
+#define HOLDFAST_CORE_LOCK_TABLE_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "core/lock_request.h"
 #include "core/record_event.h"
+#include "core/request_params.h"
 #include "core/shard_rules.h"
 #include "core/wake_queue.h"
 #include "platform/result.h"
 #include "segment/host.h"
-#include "segment/intake.h"
 #include "segment/lock_word.h"
+#include "segment/publication_list.h"
 #include "segment/resource_name.h"
 #include "segment/segment.h"
 
 namespace holdfast::core {
 
-class LockManager final : public segment::IntakeWorker {
+class LockTable final : public segment::PublicationHandler {
  public:
-  LockManager(segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
+  LockTable(segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
       : segment_(segment), host_(host), self_(self) {}
 
   // Requests a lock. Grants it at once if possible; otherwise the request waits in the queue
@@ -33,7 +33,7 @@ class LockManager final : public segment::IntakeWorker {
   // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
   // Errors:   kSegmentFull, kNoSpace (nothing changed), kBusy, kSegmentBroken.
   Result<RequestReply> Request(const segment::AgentRef& agent, const segment::ResourceName& name,
-                               const LockRequest& request, uint64_t timeout_ns);
+                               const RequestParams& request, uint64_t timeout_ns);
 
   // Ends a request of this agent that waits, holds, or has lost its lock, and returns which of
   // these it was. kExpired also if the hold limit had passed unnoticed. A record that no longer
@@ -49,25 +49,26 @@ class LockManager final : public segment::IntakeWorker {
   Result<segment::CellState> End(const RecordRef& record, uint64_t timeout_ns, EndReason ending,
                                  segment::CellState& state);
 
-  // Like End() of a held lock that is released, but keeps the record if no other agent is
+  // Like End() of a held lock that is released, but biases the record if no other agent is
   // concerned; returns whether it did.
-  Result<bool> EndOrKeep(const RecordRef& record, uint64_t timeout_ns, segment::CellState& state);
+  Result<bool> EndOrBias(const RecordRef& record, uint64_t timeout_ns, segment::CellState& state);
 
-  // Puts an operation into the intake of its shard, for the owner of the shard lock. If the shard
-  // has become free, executes the intake. Never waits.
-  void PutIn(segment::CellId id, segment::OperationCell& operation);
+  // Puts an operation into the publication list of its shard, for the owner of the shard lock. If
+  // the shard has become free, executes the publication list. Never waits.
+  void Publish(segment::CellId id, segment::OperationCell& operation);
   using OperationRef = segment::OperationRef;
-  // Enters the shard, which executes its intake, and so these operations. An operation that is
-  // still pending afterwards was lost by corruption, and is executed here.
-  Status Visit(uint32_t shard, const std::vector<OperationRef>& operations, uint64_t timeout_ns);
-  void WorkOffIntake(uint32_t shard) override;
+  // Enters the shard, which executes its publication list, and so these operations. An operation
+  // that is still pending afterwards was lost by corruption, and is executed here.
+  Status ExecutePublished(uint32_t shard, const std::vector<OperationRef>& operations,
+                          uint64_t timeout_ns);
+  void CombineIfUnlocked(uint32_t shard) override;
 
   // Ends everything of an agent whose thread or process has ended, or which closes: requests, locks
-  // and watches. `has_operations`: an intake may still have operations of it.
+  // and watches. `has_operations`: an publication list may still have operations of it.
   // Standard: "terminate remaining locks and requests" (#agent-integration).
   Status TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
                         EndReason ending = EndReason::kOwnerDied, bool has_operations = true);
-  // Ends the requests and locks of a dead process in one shard; ReapProcess() ends the others.
+  // Ends the requests and locks of a dead process in one shard; Reap() ends the others.
   Status ReapInShard(segment::ProcessRef process, uint32_t shard, uint64_t timeout_ns);
 
   // The rest of a reaping that could not finish.
@@ -79,16 +80,16 @@ class LockManager final : public segment::IntakeWorker {
   // Ends everything of a dead process, frees its parts of the segment, and removes its files.
   // kBusy: not finished; call again with the same `rest`. Then peers rescan again only after a
   // change.
-  Status ReapProcess(segment::ProcessRef process, uint64_t timeout_ns, ReapProgress& rest);
-  Status ReapProcess(segment::ProcessRef process, uint64_t timeout_ns) {
+  Status Reap(segment::ProcessRef process, uint64_t timeout_ns, ReapProgress& rest);
+  Status Reap(segment::ProcessRef process, uint64_t timeout_ns) {
     ReapProgress rest;
-    return ReapProcess(process, timeout_ns, rest);
+    return Reap(process, timeout_ns, rest);
   }
 
   // How far the records of an agent in a shard have been read.
   struct RescanPosition {
     RecordRef last;               // none: nothing has been read
-    uint32_t max_records = 1000;  // per visit
+    uint32_t max_records = 1000;  // per entry into the shard
     uint32_t steps = 0;           // since the beginning
     bool is_complete = false;
   };
@@ -112,8 +113,8 @@ class LockManager final : public segment::IntakeWorker {
 
  private:
   void Repair(uint32_t shard, WakeQueue& wake_queue);
-  void ExecuteIntake(uint32_t shard, WakeQueue& wake_queue);
-  bool IsOfTheDead(const segment::OperationCell& operation) const;
+  void Combine(uint32_t shard, WakeQueue& wake_queue);
+  bool IsOwnerDead(const segment::OperationCell& operation) const;
   void ExecuteAfterRepair(const segment::ShardView& view, WakeQueue& wake_queue,
                           const std::vector<OperationRef>& operations);
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t timeout_ns,
@@ -140,4 +141,4 @@ inline segment::RequestCell* RequestOf(const segment::ShardView& shard, const Re
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_LOCK_MANAGER_H_
+#endif  // HOLDFAST_CORE_LOCK_TABLE_H_

@@ -9,30 +9,30 @@
 
 #include "core/agent.h"
 #include "core/attachment.h"
-#include "segment/intake.h"
 #include "segment/invariants.h"
 #include "segment/lock_word.h"
+#include "segment/publication_list.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"
 
 namespace holdfast::test {
 namespace {
 
-using core::KeptSlots;
+using core::BiasedSlots;
 using core::Loss;
 using core::RequestEvent;
 using core::RequestOutcome;
 using segment::CellState;
 using segment::ShardLock;
 
-class AgentKept : public testing::Test, protected core::KeptObserver {
+class AgentBiased : public testing::Test, protected core::BiasObserver {
  protected:
   void SetUp() override {
     const core::AttachOptions options = SmallBucketIn(directory_);
     attachment_ = *core::Attachment::Attach(options);
     agent_ = *core::Agent::Open(options, {1, 1});
     other_ = *core::Agent::Open(options, {2, 2});
-    agent_->SetKeptObserver(this);
+    agent_->SetBiasObserver(this);
   }
   void TearDown() override {
     agent_.reset();
@@ -42,13 +42,13 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
     attachment_.reset();
   }
 
-  segment::Segment& Table() const { return attachment_->manager().segment(); }
+  segment::Segment& Table() const { return attachment_->lock_table().segment(); }
   uint32_t UsedCells() const {
     uint32_t used = 0;
     for (uint32_t shard = 0; shard < Table().geometry().shards; ++shard) {
       // The count is 0 for a moment in a repair of the worker.
-      const auto lock = ShardLock::TryEnter(Table(), shard, attachment_->manager().self(),
-                                            attachment_->manager().host());
+      const auto lock = ShardLock::TryEnter(Table(), shard, attachment_->lock_table().self(),
+                                            attachment_->lock_table().host());
       const bool is_at_rest = lock.ok() && !lock->NeedsRepair();
       used += is_at_rest ? Table().shard(shard).used_count.Get() : 1;
     }
@@ -58,7 +58,7 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
     return {name.data(), static_cast<uint32_t>(name.size())};
   }
   static Result<core::Agent::Answer> Ask(core::Agent& agent, std::u16string_view name,
-                                         core::LockRequest request = {}) {
+                                         core::RequestParams request = {}) {
     return agent.Request(NameOf(name), request);
   }
   // Takes away the record of a request of agent_, as far as any reader of the segment can see.
@@ -70,7 +70,7 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
   // The slot of a name that is kept.
   uint32_t Keep(std::u16string_view name) {
     id_ = Ask(*agent_, name)->id;
-    return agent_->EndOrKeep(id_).slot;
+    return agent_->EndOrBias(id_).slot;
   }
   std::vector<RequestEvent> Events(core::Agent& agent) {
     std::vector<RequestEvent> events;
@@ -91,23 +91,23 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
   }
   void Lock(std::u16string_view name) {
     Result<ShardLock> lock =
-        ShardLock::TryEnter(Table(), NameOf(name).ShardIn(Table()), attachment_->manager().self(),
-                            attachment_->manager().host());
+        ShardLock::TryEnter(Table(), NameOf(name).ShardIn(Table()),
+                            attachment_->lock_table().self(), attachment_->lock_table().host());
     ASSERT_TRUE(lock.ok());
     lock_.emplace(*std::move(lock));
   }
-  // The worker of the agent may be the one who works the intake off.
+  // The worker of the agent may be the one who works the publication list off.
   void Unlock() {
     lock_.reset();
     const uint32_t shard = NameOf(u"n").ShardIn(Table());
     do {
-      attachment_->manager().WorkOffIntake(shard);
+      attachment_->lock_table().CombineIfUnlocked(shard);
       std::this_thread::yield();
     } while (segment::HasOperations(Table().shard(shard)) ||
              segment::LockWord(Table(), shard).IsLocked());
   }
   // The record is still there when the observer is notified.
-  void OnKeptFreed(uint32_t slot) override {
+  void OnBiasedSlotFreed(uint32_t slot) override {
     freed_.push_back(slot);
     states_.push_back(watched_ == nullptr ? CellState::kFree : watched_->state.Get());
   }
@@ -125,42 +125,42 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
   const TestDirectory directory_;
 };
 
-TEST_F(AgentKept, TakesAndGivesBack) {
+TEST_F(AgentBiased, TakesAndGivesBack) {
   const uint32_t slot = Keep(u"n");
-  ASSERT_NE(slot, KeptSlots::kNone);
-  const uint64_t token = agent_->TakeKept(slot, LockMode::kShared);
+  ASSERT_NE(slot, BiasedSlots::kNone);
+  const uint64_t token = agent_->AcquireBiased(slot, LockMode::kShared);
   EXPECT_NE(token, 0U);
   EXPECT_TRUE(*other_->IsLocked(NameOf(u"n"), 1));
-  EXPECT_FALSE(agent_->GiveBack(slot));  // the reader has closed it
+  EXPECT_FALSE(agent_->ReleaseBiased(slot));  // the reader has closed it
   EXPECT_EQ(agent_->End(id_), Loss::kNone);
   EXPECT_THAT(freed_, testing::ElementsAre(slot));
   EXPECT_FALSE(*other_->IsLocked(NameOf(u"n"), 1));
 }
 
-TEST_F(AgentKept, IsNoWaitingRequest) {
+TEST_F(AgentBiased, IsNoWaitingRequest) {
   Keep(u"n");
   EXPECT_EQ(agent_->queued(), 0U);
   EXPECT_EQ(agent_->in_use(), 1U);
   EXPECT_TRUE(agent_->IsHeld(id_));
 }
 
-TEST_F(AgentKept, GrantsTheNextOnceItIsEndedAfterARefusedGiveBack) {
+TEST_F(AgentBiased, GrantsTheNextOnceItIsEndedAfterARefusedGiveBack) {
   const uint32_t slot = Keep(u"n");
-  ASSERT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
+  ASSERT_NE(agent_->AcquireBiased(slot, LockMode::kExclusive), 0U);
   const auto theirs = Ask(*other_, u"n");
   EXPECT_EQ(theirs->outcome, RequestOutcome::kQueued);
-  EXPECT_FALSE(agent_->GiveBack(slot));
+  EXPECT_FALSE(agent_->ReleaseBiased(slot));
   EXPECT_EQ(agent_->End(id_), Loss::kNone);
   const std::vector<RequestEvent> events = Events(*other_);
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].kind, RequestEvent::Kind::kGranted);
 }
 
-TEST_F(AgentKept, IsEndedByTheSecondSweepThatFindsItUnused) {
+TEST_F(AgentBiased, IsEndedByTheSecondSweepThatFindsItUnused) {
   const uint32_t slot = Keep(u"n");
-  ASSERT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
-  ASSERT_TRUE(agent_->GiveBack(slot));
-  watched_ = &agent_->KeptRecord(slot);
+  ASSERT_NE(agent_->AcquireBiased(slot, LockMode::kExclusive), 0U);
+  ASSERT_TRUE(agent_->ReleaseBiased(slot));
+  watched_ = &agent_->BiasedRecord(slot);
   const CellState kept = watched_->state.Get();
   agent_->Sweep();  // it was taken since it was kept
   EXPECT_THAT(freed_, testing::IsEmpty());
@@ -171,14 +171,14 @@ TEST_F(AgentKept, IsEndedByTheSecondSweepThatFindsItUnused) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(AgentKept, IsNotEndedByASweepWhileItIsTaken) {
+TEST_F(AgentBiased, IsNotEndedByASweepWhileItIsTaken) {
   const uint32_t slot = Keep(u"n");
-  ASSERT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
+  ASSERT_NE(agent_->AcquireBiased(slot, LockMode::kExclusive), 0U);
   for (int i = 0; i < 3; ++i) agent_->Sweep();
-  EXPECT_TRUE(agent_->GiveBack(slot));
+  EXPECT_TRUE(agent_->ReleaseBiased(slot));
 }
 
-TEST_F(AgentKept, IsEndedByASweepOnceItWasRevoked) {
+TEST_F(AgentBiased, IsEndedByASweepOnceItWasRevoked) {
   const uint32_t slot = Keep(u"n");
   const auto theirs = Ask(*other_, u"n");
   EXPECT_EQ(theirs->outcome, RequestOutcome::kGranted);
@@ -188,21 +188,21 @@ TEST_F(AgentKept, IsEndedByASweepOnceItWasRevoked) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(AgentKept, SurvivesARescan) {
+TEST_F(AgentBiased, SurvivesARescan) {
   const uint32_t slot = Keep(u"n");
   Table().agent(agent_->ref().index).rescan.Exchange(1);
   EXPECT_THAT(Events(*agent_), testing::IsEmpty());
-  EXPECT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
+  EXPECT_NE(agent_->AcquireBiased(slot, LockMode::kExclusive), 0U);
   Table().agent(agent_->ref().index).rescan.Exchange(1);
   EXPECT_THAT(Events(*agent_), testing::IsEmpty());
-  EXPECT_TRUE(agent_->GiveBack(slot));
+  EXPECT_TRUE(agent_->ReleaseBiased(slot));
   EXPECT_THAT(freed_, testing::IsEmpty());
 }
 
-TEST_F(AgentKept, IsLostIfDamageHasRemovedItsRecord) {
+TEST_F(AgentBiased, IsLostIfDamageHasRemovedItsRecord) {
   const uint32_t slot = Keep(u"n");
   const uint32_t shard = NameOf(u"n").ShardIn(Table());
-  agent_->KeptRecord(slot).state.Set(CellState::kText);
+  agent_->BiasedRecord(slot).state.Set(CellState::kText);
   Table().shard(shard).dirty.Set(1);
   ASSERT_EQ(Ask(*other_, u"n")->outcome, RequestOutcome::kQueued);
   EXPECT_EQ(NextEvent(*other_).kind, RequestEvent::Kind::kGranted);
@@ -213,18 +213,18 @@ TEST_F(AgentKept, IsLostIfDamageHasRemovedItsRecord) {
 }
 
 // Other agents may have had the lock since: the loss must not be taken for an ordinary release.
-TEST_F(AgentKept, SaysAtTheEndThatDamageHadRemovedTheRecord) {
+TEST_F(AgentBiased, SaysAtTheEndThatDamageHadRemovedTheRecord) {
   id_ = Ask(*agent_, u"n")->id;
   Damage(id_);
   EXPECT_EQ(agent_->End(id_), Loss::kUnknown);
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kDamaged);
   id_ = Ask(*agent_, u"n")->id;
   Damage(id_);
-  EXPECT_EQ(agent_->EndOrKeep(id_).loss, Loss::kUnknown);
+  EXPECT_EQ(agent_->EndOrBias(id_).loss, Loss::kUnknown);
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kDamaged);
 }
 
-TEST_F(AgentKept, SaysLaterThatDamageHadRemovedTheRecordIfTheShardWasBusy) {
+TEST_F(AgentBiased, SaysLaterThatDamageHadRemovedTheRecordIfTheShardWasBusy) {
   id_ = Ask(*agent_, u"n")->id;
   Lock(u"n");
   Damage(id_);
@@ -236,29 +236,29 @@ TEST_F(AgentKept, SaysLaterThatDamageHadRemovedTheRecordIfTheShardWasBusy) {
 }
 
 // Whatever has found it: the lock is ended before the shard is repaired.
-TEST_F(AgentKept, HasReleasedALockAlsoWhereDamageIsFoundElsewhere) {
+TEST_F(AgentBiased, HasReleasedALockAlsoWhereDamageIsFoundElsewhere) {
   for (const bool keeps : {false, true}) {
     const uint32_t id = Ask(*agent_, u"n")->id;
     Table().shard(agent_->RecordOf(id).shard).dirty.Set(1);
-    EXPECT_EQ(keeps ? agent_->EndOrKeep(id).loss : agent_->End(id), Loss::kUnknown);
+    EXPECT_EQ(keeps ? agent_->EndOrBias(id).loss : agent_->End(id), Loss::kUnknown);
     EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kReleased);
   }
 }
 
-TEST_F(AgentKept, HasReleasedALockAlsoIfItsNeighbourIsFoundDamagedMeanwhile) {
+TEST_F(AgentBiased, HasReleasedALockAlsoIfItsNeighbourIsFoundDamagedMeanwhile) {
   for (const bool keeps : {false, true}) {
     const uint32_t id = Ask(*agent_, u"n")->id;
     const uint32_t next = Ask(*other_, u"n")->id;
     const core::RecordRef record = other_->RecordOf(next);
     segment::AsRequest(*Table().CellByNumber(record.cell - 1)).state.Set(CellState::kText);
-    EXPECT_EQ(keeps ? agent_->EndOrKeep(id).loss : agent_->End(id), Loss::kUnknown);
+    EXPECT_EQ(keeps ? agent_->EndOrBias(id).loss : agent_->End(id), Loss::kUnknown);
     EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kReleased);
     other_->End(next);
     Events(*other_);
   }
 }
 
-TEST_F(AgentKept, HasNothingToSayOfTheRecordOfARequestThatWaited) {
+TEST_F(AgentBiased, HasNothingToSayOfTheRecordOfARequestThatWaited) {
   const auto theirs = Ask(*other_, u"n");
   id_ = Ask(*agent_, u"n")->id;
   Damage(id_);
@@ -266,10 +266,10 @@ TEST_F(AgentKept, HasNothingToSayOfTheRecordOfARequestThatWaited) {
   other_->End(theirs->id);
 }
 
-TEST_F(AgentKept, IsToldThatALockThatItTookWasStolen) {
+TEST_F(AgentBiased, IsToldThatALockThatItTookWasStolen) {
   const uint32_t slot = Keep(u"n");
-  ASSERT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
-  core::LockRequest steal;
+  ASSERT_NE(agent_->AcquireBiased(slot, LockMode::kExclusive), 0U);
+  core::RequestParams steal;
   steal.steal = true;
   EXPECT_EQ(Ask(*other_, u"n", steal)->outcome, RequestOutcome::kGranted);
   const std::vector<RequestEvent> events = Events(*agent_);
@@ -278,12 +278,12 @@ TEST_F(AgentKept, IsToldThatALockThatItTookWasStolen) {
   EXPECT_THAT(freed_, testing::ElementsAre(slot));
 }
 
-TEST_F(AgentKept, ReleasesLaterWhatABusyShardDoesNotLetItEnd) {
+TEST_F(AgentBiased, ReleasesLaterWhatABusyShardDoesNotLetItEnd) {
   const uint32_t slot = Keep(u"n");
-  ASSERT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
+  ASSERT_NE(agent_->AcquireBiased(slot, LockMode::kExclusive), 0U);
   const auto theirs = Ask(*other_, u"n");
   Lock(u"n");
-  EXPECT_FALSE(agent_->GiveBack(slot));
+  EXPECT_FALSE(agent_->ReleaseBiased(slot));
   EXPECT_EQ(agent_->End(id_), Loss::kUnknown);
   EXPECT_THAT(freed_, testing::ElementsAre(slot));
   Unlock();
@@ -294,7 +294,7 @@ TEST_F(AgentKept, ReleasesLaterWhatABusyShardDoesNotLetItEnd) {
   other_->End(theirs->id);
 }
 
-TEST_F(AgentKept, FreesLaterWhatABusyShardDoesNotLetItFree) {
+TEST_F(AgentBiased, FreesLaterWhatABusyShardDoesNotLetItFree) {
   const uint32_t slot = Keep(u"n");
   Lock(u"n");
   agent_->Abandon(id_, core::EndReason::kReleased);
@@ -305,39 +305,40 @@ TEST_F(AgentKept, FreesLaterWhatABusyShardDoesNotLetItFree) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(AgentKept, IsClosedForARequestThatABusyShardDoesNotLetIn) {
+TEST_F(AgentBiased, IsClosedForARequestThatABusyShardDoesNotLetIn) {
   const uint32_t slot = Keep(u"n");
   Lock(u"n");
   const auto theirs = Ask(*other_, u"n");
   EXPECT_EQ(theirs->outcome, RequestOutcome::kQueued);
-  EXPECT_EQ(agent_->TakeKept(slot, LockMode::kExclusive), 0U);  // it would overtake that request
+  EXPECT_EQ(agent_->AcquireBiased(slot, LockMode::kExclusive),
+            0U);  // it would overtake that request
   Unlock();
   const std::vector<RequestEvent> events = Events(*other_);
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].kind, RequestEvent::Kind::kGranted);
 }
 
-TEST_F(AgentKept, IsNotKeptWhileTheShardIsBusy) {
+TEST_F(AgentBiased, IsNotKeptWhileTheShardIsBusy) {
   const uint32_t id = Ask(*agent_, u"n")->id;
   Lock(u"n");
-  const core::Agent::Released released = agent_->EndOrKeep(id);
+  const core::Agent::Released released = agent_->EndOrBias(id);
   EXPECT_EQ(released.loss, Loss::kUnknown);
-  EXPECT_EQ(released.slot, KeptSlots::kNone);
+  EXPECT_EQ(released.slot, BiasedSlots::kNone);
   Unlock();
   ASSERT_EQ(Events(*agent_).size(), 1U);
 }
 
-TEST_F(AgentKept, IsOneOfAFew) {
+TEST_F(AgentBiased, IsOneOfAFew) {
   std::vector<uint32_t> slots;
-  for (char16_t unit = u'a'; slots.size() < KeptSlots::kMax; ++unit) {
+  for (char16_t unit = u'a'; slots.size() < BiasedSlots::kMax; ++unit) {
     slots.push_back(Keep(std::u16string(1, unit)));
   }
   EXPECT_THAT(slots, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
-  EXPECT_EQ(Keep(u"z"), KeptSlots::kNone);
+  EXPECT_EQ(Keep(u"z"), BiasedSlots::kNone);
   EXPECT_FALSE(agent_->IsHeld(id_));
 }
 
-TEST_F(AgentKept, GivesWayToARequestForWhichTheTableIsTooFull) {
+TEST_F(AgentBiased, GivesWayToARequestForWhichTheTableIsTooFull) {
   Keep(u"n");
   const uint32_t before = UsedCells();
   std::u16string name(40, u'x');

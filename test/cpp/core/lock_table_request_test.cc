@@ -1,5 +1,5 @@
 // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "support/lock_table_test.h"
 #include "support/table_image.h"
 
@@ -8,14 +8,14 @@ namespace {
 
 using core::RequestOutcome;
 
-class LockManagerRequest : public LockTableTest {};
+class LockTableRequest : public LockTableTest {};
 
-TEST_F(LockManagerRequest, GrantsAFreeNameAtOnce) {
+TEST_F(LockTableRequest, GrantsAFreeNameAtOnce) {
   EXPECT_EQ(Outcome(a, u"n"), RequestOutcome::kGranted);
   EXPECT_TRUE(IsHeld(1));
 }
 
-TEST_F(LockManagerRequest, GivesASoundTokenThoughTheNewestIsDamaged) {
+TEST_F(LockTableRequest, GivesASoundTokenThoughTheNewestIsDamaged) {
   for (const uint64_t damaged :
        {uint64_t{0}, segment::kTokenLimit - 1, segment::kTokenLimit, ~uint64_t{0}}) {
     machine.segment().header().last_token.Set(damaged);
@@ -26,39 +26,39 @@ TEST_F(LockManagerRequest, GivesASoundTokenThoughTheNewestIsDamaged) {
   }
 }
 
-TEST_F(LockManagerRequest, QueuesBehindAnExclusiveHolder) {
+TEST_F(LockTableRequest, QueuesBehindAnExclusiveHolder) {
   Ask(a, u"n");
   EXPECT_EQ(Outcome(b, u"n"), RequestOutcome::kQueued);
   EXPECT_EQ(Outcome(b, u"n", kShared), RequestOutcome::kQueued);
 }
 
-TEST_F(LockManagerRequest, QueuesBehindItsOwnAgent) {
+TEST_F(LockTableRequest, QueuesBehindItsOwnAgent) {
   Ask(a, u"n");
   EXPECT_EQ(Outcome(a, u"n"), RequestOutcome::kQueued);
 }
 
-TEST_F(LockManagerRequest, GrantsSharedHoldersTogether) {
+TEST_F(LockTableRequest, GrantsSharedHoldersTogether) {
   EXPECT_EQ(Outcome(a, u"n", kShared), RequestOutcome::kGranted);
   EXPECT_EQ(Outcome(b, u"n", kShared), RequestOutcome::kGranted);
 }
 
-TEST_F(LockManagerRequest, QueuesAnExclusiveRequestBehindSharedHolders) {
+TEST_F(LockTableRequest, QueuesAnExclusiveRequestBehindSharedHolders) {
   Ask(a, u"n", kShared);
   EXPECT_EQ(Outcome(b, u"n"), RequestOutcome::kQueued);
 }
 
-TEST_F(LockManagerRequest, NeverLetsASharedRequestOvertakeAQueuedExclusiveOne) {
+TEST_F(LockTableRequest, NeverLetsASharedRequestOvertakeAQueuedExclusiveOne) {
   Ask(a, u"n", kShared);
   Ask(b, u"n");
   EXPECT_EQ(Outcome(c, u"n", kShared), RequestOutcome::kQueued);
 }
 
-TEST_F(LockManagerRequest, KeepsNamesApart) {
+TEST_F(LockTableRequest, KeepsNamesApart) {
   Ask(a, u"n");
   EXPECT_EQ(Outcome(b, u"m"), RequestOutcome::kGranted);
 }
 
-TEST_F(LockManagerRequest, NumbersTokensInTheOrderOfTheGrants) {
+TEST_F(LockTableRequest, NumbersTokensInTheOrderOfTheGrants) {
   const uint64_t first = Ask(a, u"n").token;
   const uint64_t second = Ask(b, u"m").token;
   Ask(b, u"n");
@@ -69,65 +69,65 @@ TEST_F(LockManagerRequest, NumbersTokensInTheOrderOfTheGrants) {
   EXPECT_EQ(b.mine().at(3).token, kFirstToken + 3);
 }
 
-TEST_F(LockManagerRequest, NumbersTicketsInTheOrderOfTheRequests) {
+TEST_F(LockTableRequest, NumbersTicketsInTheOrderOfTheRequests) {
   const uint64_t first = Ask(a, u"n").record.ticket;
   const uint64_t second = Ask(b, u"n").record.ticket;
   EXPECT_LT(first, second);
 }
 
-TEST_F(LockManagerRequest, NeverUsesATicketAgain) {
+TEST_F(LockTableRequest, NeverUsesATicketAgain) {
   const uint64_t first = Ask(a, u"n").record.ticket;
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_GT(Ask(a, u"n").record.ticket, first);
 }
 
-class LockManagerIfAvailable : public LockTableTest {};
+class LockTableIfAvailable : public LockTableTest {};
 
-TEST_F(LockManagerIfAvailable, GrantsAFreeName) {
+TEST_F(LockTableIfAvailable, GrantsAFreeName) {
   EXPECT_EQ(Outcome(a, u"n", kIfAvailable), RequestOutcome::kGranted);
 }
 
-TEST_F(LockManagerIfAvailable, GrantsASharedLockBesideSharedHolders) {
+TEST_F(LockTableIfAvailable, GrantsASharedLockBesideSharedHolders) {
   Ask(a, u"n", kShared);
   EXPECT_EQ(Outcome(b, u"n", kSharedIfAvailable), RequestOutcome::kGranted);
 }
 
-TEST_F(LockManagerIfAvailable, MissesBesideAnIncompatibleHolder) {
+TEST_F(LockTableIfAvailable, MissesBesideAnIncompatibleHolder) {
   Ask(a, u"n", kShared);
   EXPECT_EQ(Outcome(b, u"n", kIfAvailable), RequestOutcome::kMissed);
 }
 
-TEST_F(LockManagerIfAvailable, MissesWhenAnythingIsQueued) {
+TEST_F(LockTableIfAvailable, MissesWhenAnythingIsQueued) {
   Ask(a, u"n", kShared);
   Ask(b, u"n");
   EXPECT_EQ(Outcome(c, u"n", kSharedIfAvailable), RequestOutcome::kMissed);
 }
 
-TEST_F(LockManagerIfAvailable, LeavesNoTraceWhenItMissed) {
+TEST_F(LockTableIfAvailable, LeavesNoTraceWhenItMissed) {
   Ask(a, u"n");
   const FakeMachine::Image before = TakeTableImage(machine);
   Ask(b, u"n", kIfAvailable);
   EXPECT_TRUE(TakeTableImage(machine) == before);
 }
 
-TEST_F(LockManagerIfAvailable, NamesTheHolderThatIsInTheWay) {
+TEST_F(LockTableIfAvailable, NamesTheHolderThatIsInTheWay) {
   Ask(a, u"n");
   EXPECT_EQ(Ask(b, u"n", kIfAvailable).blocker.process, p);
 }
 
-TEST_F(LockManagerIfAvailable, NamesTheQueuedRequestWhenTheHoldersAreNotInTheWay) {
+TEST_F(LockTableIfAvailable, NamesTheQueuedRequestWhenTheHoldersAreNotInTheWay) {
   Ask(a, u"n", kShared);
   Ask(b, u"n");
   EXPECT_EQ(Ask(c, u"n", kSharedIfAvailable).blocker.process, q);
 }
 
-class LockManagerSteal : public LockTableTest {};
+class LockTableSteal : public LockTableTest {};
 
-TEST_F(LockManagerSteal, GrantsAFreeName) {
+TEST_F(LockTableSteal, GrantsAFreeName) {
   EXPECT_EQ(Outcome(a, u"n", kSteal), RequestOutcome::kGranted);
 }
 
-TEST_F(LockManagerSteal, TakesTheLockFromEveryHolder) {
+TEST_F(LockTableSteal, TakesTheLockFromEveryHolder) {
   Ask(a, u"n", kShared);
   Ask(b, u"n", kShared);
   EXPECT_EQ(Outcome(c, u"n", kSteal), RequestOutcome::kGranted);
@@ -138,14 +138,14 @@ TEST_F(LockManagerSteal, TakesTheLockFromEveryHolder) {
   EXPECT_TRUE(IsHeld(3));
 }
 
-TEST_F(LockManagerSteal, GoesBeforeEverythingQueuedAndLeavesItQueued) {
+TEST_F(LockTableSteal, GoesBeforeEverythingQueuedAndLeavesItQueued) {
   Ask(a, u"n");
   Ask(b, u"n");
   EXPECT_EQ(Outcome(c, u"n", kSteal), RequestOutcome::kGranted);
   EXPECT_TRUE(IsQueued(2));
 }
 
-TEST_F(LockManagerSteal, GrantsTheQueueAfterTheThief) {
+TEST_F(LockTableSteal, GrantsTheQueueAfterTheThief) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(c, u"n", kSteal);
@@ -153,22 +153,22 @@ TEST_F(LockManagerSteal, GrantsTheQueueAfterTheThief) {
   EXPECT_TRUE(IsHeld(2));
 }
 
-TEST_F(LockManagerSteal, LetsTheLateReleaseOfAVictimReleaseNothing) {
+TEST_F(LockTableSteal, LetsTheLateReleaseOfAVictimReleaseNothing) {
   Ask(a, u"n");
   Ask(b, u"n", kSteal);
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_TRUE(IsHeld(2));
 }
 
-TEST_F(LockManagerSteal, SaysThatAVictimHadLostTheLockWhenItEndsIt) {
+TEST_F(LockTableSteal, SaysThatAVictimHadLostTheLockWhenItEndsIt) {
   const core::RecordRef record = Ask(a, u"n").record;
   Ask(b, u"n", kSteal);
-  const Result<segment::CellState> ended = a.manager().End(record, kShardTimeoutNs);
+  const Result<segment::CellState> ended = a.lock_table().End(record, kShardTimeoutNs);
   ASSERT_TRUE(ended.ok());
   EXPECT_EQ(*ended, segment::CellState::kStolen);
 }
 
-TEST_F(LockManagerSteal, CanBeStolenFromInTurn) {
+TEST_F(LockTableSteal, CanBeStolenFromInTurn) {
   Ask(a, u"n");
   Ask(b, u"n", kSteal);
   Ask(c, u"n", kSteal);
@@ -177,7 +177,7 @@ TEST_F(LockManagerSteal, CanBeStolenFromInTurn) {
   EXPECT_TRUE(IsHeld(3));
 }
 
-TEST_F(LockManagerSteal, StealsFromItsOwnAgent) {
+TEST_F(LockTableSteal, StealsFromItsOwnAgent) {
   Ask(a, u"n");
   Ask(a, u"n", kSteal);
   ASSERT_TRUE(a.TakeEvents().ok());

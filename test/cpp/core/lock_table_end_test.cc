@@ -1,15 +1,15 @@
 // Standard: Web Locks "abort the request" (#algorithm-abort-request), "release the lock"
 // (#algorithm-release-lock), "process the lock request queue".
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "support/lock_table_test.h"
 #include "support/table_image.h"
 
 namespace holdfast::test {
 namespace {
 
-class LockManagerEnd : public LockTableTest {};
+class LockTableEnd : public LockTableTest {};
 
-TEST_F(LockManagerEnd, GrantsTheNextInLineAfterARelease) {
+TEST_F(LockTableEnd, GrantsTheNextInLineAfterARelease) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(c, u"n");
@@ -18,7 +18,7 @@ TEST_F(LockManagerEnd, GrantsTheNextInLineAfterARelease) {
   EXPECT_TRUE(IsQueued(3));
 }
 
-TEST_F(LockManagerEnd, GrantsAllSharedRequestsAtTheHeadTogether) {
+TEST_F(LockTableEnd, GrantsAllSharedRequestsAtTheHeadTogether) {
   Ask(a, u"n");
   Ask(b, u"n", kShared);
   Ask(c, u"n", kShared);
@@ -29,7 +29,7 @@ TEST_F(LockManagerEnd, GrantsAllSharedRequestsAtTheHeadTogether) {
   EXPECT_TRUE(IsQueued(4) && IsQueued(5));
 }
 
-TEST_F(LockManagerEnd, KeepsTheQueueWaitingWhileOneSharedHolderIsLeft) {
+TEST_F(LockTableEnd, KeepsTheQueueWaitingWhileOneSharedHolderIsLeft) {
   Ask(a, u"n", kShared);
   Ask(b, u"n", kShared);
   Ask(c, u"n");
@@ -39,7 +39,7 @@ TEST_F(LockManagerEnd, KeepsTheQueueWaitingWhileOneSharedHolderIsLeft) {
   EXPECT_TRUE(IsHeld(3));
 }
 
-TEST_F(LockManagerEnd, GrantsWhatStoodBehindAnAbortedHead) {
+TEST_F(LockTableEnd, GrantsWhatStoodBehindAnAbortedHead) {
   Ask(a, u"n", kShared);
   Ask(b, u"n");
   Ask(c, u"n", kShared);
@@ -47,7 +47,7 @@ TEST_F(LockManagerEnd, GrantsWhatStoodBehindAnAbortedHead) {
   EXPECT_TRUE(IsHeld(3));
 }
 
-TEST_F(LockManagerEnd, ClosesTheGapOfAnAbortInTheMiddle) {
+TEST_F(LockTableEnd, ClosesTheGapOfAnAbortInTheMiddle) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(c, u"n");
@@ -59,7 +59,7 @@ TEST_F(LockManagerEnd, ClosesTheGapOfAnAbortInTheMiddle) {
   EXPECT_TRUE(IsHeld(4));
 }
 
-TEST_F(LockManagerEnd, AppendsBehindAnAbortedTail) {
+TEST_F(LockTableEnd, AppendsBehindAnAbortedTail) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(c, u"n");
@@ -70,7 +70,7 @@ TEST_F(LockManagerEnd, AppendsBehindAnAbortedTail) {
   EXPECT_TRUE(IsHeld(4));
 }
 
-TEST_F(LockManagerEnd, GivesBackEveryCell) {
+TEST_F(LockTableEnd, GivesBackEveryCell) {
   Ask(a, u"n");
   Ask(b, std::u16string(300, u'x'));
   ASSERT_TRUE(a.End(1).ok());
@@ -78,7 +78,7 @@ TEST_F(LockManagerEnd, GivesBackEveryCell) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(LockManagerEnd, LeavesAGrantThatIsStillUnreadToItsAgent) {
+TEST_F(LockTableEnd, LeavesAGrantThatIsStillUnreadToItsAgent) {
   Ask(a, u"n");
   Ask(b, u"n");
   ASSERT_TRUE(a.End(1).ok());
@@ -88,40 +88,41 @@ TEST_F(LockManagerEnd, LeavesAGrantThatIsStillUnreadToItsAgent) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(LockManagerEnd, HasNoEffectTheSecondTime) {
+TEST_F(LockTableEnd, HasNoEffectTheSecondTime) {
   const core::RecordRef record = Ask(a, u"n").record;
   Ask(b, u"n");
   Ask(c, u"n");
   ASSERT_TRUE(a.End(1).ok());
-  const Result<segment::CellState> again = a.manager().End(record, kShardTimeoutNs);
+  const Result<segment::CellState> again = a.lock_table().End(record, kShardTimeoutNs);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, segment::CellState::kFree);
   EXPECT_TRUE(IsHeld(2) && IsQueued(3));
 }
 
-TEST_F(LockManagerEnd, LeavesAloneWhoeverUsesTheCellNow) {
+TEST_F(LockTableEnd, LeavesAloneWhoeverUsesTheCellNow) {
   const core::RecordRef old = Ask(a, u"n").record;
   ASSERT_TRUE(a.End(1).ok());
   const core::RecordRef record = Ask(b, u"n").record;
   ASSERT_EQ(record.cell, old.cell);
-  ASSERT_TRUE(a.manager().End(old, kShardTimeoutNs).ok());
+  ASSERT_TRUE(a.lock_table().End(old, kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(2));
 }
 
-TEST_F(LockManagerEnd, TouchesNothingForARecordOfNoShard) {
+TEST_F(LockTableEnd, TouchesNothingForARecordOfNoShard) {
   const core::RecordRef nowhere{1, machine.segment().geometry().shards, 1};
   const FakeMachine::Image before = TakeTableImage(machine);
-  EXPECT_EQ(a.manager().End(nowhere, kShardTimeoutNs).status().code(), StatusCode::kSegmentBroken);
+  EXPECT_EQ(a.lock_table().End(nowhere, kShardTimeoutNs).status().code(),
+            StatusCode::kSegmentBroken);
   EXPECT_TRUE(TakeTableImage(machine) == before);
 }
 
-TEST_F(LockManagerEnd, IsBusyWhileALivingProcessKeepsTheShardLocked) {
+TEST_F(LockTableEnd, IsBusyWhileALivingProcessKeepsTheShardLocked) {
   Ask(a, u"n");
   core::WakeQueue wake_queue(machine.segment(), machine.host());
   const uint32_t shard = a.mine().at(1).record.shard;
-  const auto lock = b.manager().Enter(shard, wake_queue, kShardTimeoutNs);
+  const auto lock = b.lock_table().Enter(shard, wake_queue, kShardTimeoutNs);
   ASSERT_TRUE(lock.ok());
-  EXPECT_EQ(a.manager().End(a.mine().at(1).record, kShardTimeoutNs).status().code(),
+  EXPECT_EQ(a.lock_table().End(a.mine().at(1).record, kShardTimeoutNs).status().code(),
             StatusCode::kBusy);
   EXPECT_TRUE(IsHeld(1));
 }

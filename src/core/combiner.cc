@@ -1,9 +1,9 @@
-#include "core/operation_executor.h"
+#include "core/combiner.h"
 
 #include "core/blockers.h"
 #include "core/extents.h"
 #include "core/hold_limits.h"
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 #include "core/shard_rules.h"
 #include "platform/os_error.h"
 #include "segment/record_pool.h"
@@ -41,8 +41,9 @@ EndReason ReasonOf(const OperationCell& operation) {
 
 }  // namespace
 
-LockRequest LockRequestFrom(const OperationCell& operation, const segment::OperationTexts& texts) {
-  LockRequest request;
+RequestParams RequestParamsFrom(const OperationCell& operation,
+                                const segment::OperationTexts& texts) {
+  RequestParams request;
   request.request_id = operation.request_id.Get();
   request.mode = operation.mode.Get() == static_cast<uint8_t>(LockMode::kShared)
                      ? LockMode::kShared
@@ -58,7 +59,7 @@ LockRequest LockRequestFrom(const OperationCell& operation, const segment::Opera
   return request;
 }
 
-bool OperationExecutor::Execute(CellId id, OperationCell& operation, Occasion occasion) {
+bool Combiner::Execute(CellId id, OperationCell& operation, Occasion occasion) {
   const OperationState afterwards =
       occasion == Occasion::kRepair ? OperationState::kExecuted : OperationState::kDone;
   if (operation.state.Get() == OperationState::kExecuted) {
@@ -67,7 +68,7 @@ bool OperationExecutor::Execute(CellId id, OperationCell& operation, Occasion oc
   }
   const AgentRef agent = segment::AgentOf(shard_.segment(), operation);
   if (agent.generation != 0 && !Run(id, operation, agent, occasion)) return false;
-  operation.executor_slot.Set(self_.slot);
+  operation.combiner_slot.Set(self_.slot);
   operation.state.Publish(afterwards);
   // From here on only the agent may touch the operation.
   if (agent.generation == 0) return true;
@@ -76,14 +77,13 @@ bool OperationExecutor::Execute(CellId id, OperationCell& operation, Occasion oc
   return true;
 }
 
-bool OperationExecutor::Run(CellId id, OperationCell& operation, const AgentRef& agent,
-                            Occasion occasion) {
+bool Combiner::Run(CellId id, OperationCell& operation, const AgentRef& agent, Occasion occasion) {
   if (operation.kind.Get() == OperationKind::kEnd) return RunEnd(operation);
   return RunRequest(id, operation, agent, occasion);
 }
 
-bool OperationExecutor::RunRequest(CellId id, OperationCell& operation, const AgentRef& agent,
-                                   Occasion occasion) {
+bool Combiner::RunRequest(CellId id, OperationCell& operation, const AgentRef& agent,
+                          Occasion occasion) {
   if (occasion == Occasion::kRepair && AnswerFromRecord(operation, agent)) return true;
   segment::OperationTexts texts;
   if (!segment::ReadTexts(shard_.segment(), id, operation, texts)) {
@@ -91,7 +91,7 @@ bool OperationExecutor::RunRequest(CellId id, OperationCell& operation, const Ag
     return true;
   }
   const segment::ResourceName name(texts.name.data(), static_cast<uint32_t>(texts.name.size()));
-  const LockRequest request = LockRequestFrom(operation, texts);
+  const RequestParams request = RequestParamsFrom(operation, texts);
   for (;;) {
     const RequestReply reply = ShardRules(shard_, wake_queue_).Request(agent, name, request);
     if (shard_.header().dirty.Get() != 0) return false;
@@ -108,7 +108,7 @@ bool OperationExecutor::RunRequest(CellId id, OperationCell& operation, const Ag
 }
 
 // After a death inside: if the request was executed and not marked, its record waits or holds.
-bool OperationExecutor::AnswerFromRecord(OperationCell& operation, const AgentRef& agent) {
+bool Combiner::AnswerFromRecord(OperationCell& operation, const AgentRef& agent) {
   CellId id = segment::AgentList(shard_, agent.index).First();
   for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
     const RequestCell* const request = shard_.RequestAt(id);
@@ -127,7 +127,7 @@ bool OperationExecutor::AnswerFromRecord(OperationCell& operation, const AgentRe
   return false;
 }
 
-RecordRef OperationExecutor::RecordOf(const OperationCell& operation) const {
+RecordRef Combiner::RecordOf(const OperationCell& operation) const {
   const CellId request_id = operation.request.Get();
   if (request_id == kNoCell) {
     return {operation.cell.Get(), shard_.index(), operation.ticket.Get()};
@@ -141,7 +141,7 @@ RecordRef OperationExecutor::RecordOf(const OperationCell& operation) const {
   return {request->cell.Get(), shard_.index(), request->ticket.Get()};
 }
 
-bool OperationExecutor::RunEnd(OperationCell& operation) {
+bool Combiner::RunEnd(OperationCell& operation) {
   const RecordRef record = RecordOf(operation);
   RequestCell* const request = record.cell == kNoCell ? nullptr : RequestOf(shard_, record);
   // The record is gone. An owner that died here has ended it and noted its state, or it ended
@@ -158,7 +158,7 @@ bool OperationExecutor::RunEnd(OperationCell& operation) {
 
 // Inside the shard, unlike elsewhere, because the operations behind this one must wait for it. It
 // is rare, and takes as long as one system call.
-Status OperationExecutor::Grow(uint32_t cells) {
+Status Combiner::Grow(uint32_t cells) {
   ExtentGrowth growth(shard_.segment(), wake_queue_.host(), self_);
   const Result<std::vector<uint32_t>> extents = growth.Claim(cells);
   if (!extents.ok()) return extents.status();

@@ -1,14 +1,14 @@
-#include "core/lock_manager.h"
+#include "core/lock_table.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/blockers.h"
+#include "core/combiner.h"
 #include "core/extents.h"
 #include "core/hold_limits.h"
-#include "core/operation_executor.h"
 #include "core/shard_timeouts.h"
-#include "segment/kept_record.h"
+#include "segment/biased_record.h"
 #include "segment/record_pool.h"
 #include "segment/repair.h"
 #include "segment/request_list.h"
@@ -29,8 +29,8 @@ namespace {
 // The next thread that enters repairs the corruption, so a second attempt finds none, unless a
 // program keeps overwriting the segment.
 constexpr int kAttempts = 3;
-// The maximum number of records freed per visit, so that peers can use the shard in between.
-constexpr int kRecordsPerVisit = 128;
+// The maximum number of records freed per entry, so that peers can use the shard in between.
+constexpr int kRecordsPerEntry = 128;
 
 Status Broken() {
   return Status(StatusCode::kSegmentBroken, "the segment is damaged faster than it is repaired");
@@ -47,28 +47,28 @@ void CountChange(segment::ShardHeader& shard) { shard.changes.Set(shard.changes.
 
 }  // namespace
 
-Result<ShardLock> LockManager::Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t timeout_ns) {
+Result<ShardLock> LockTable::Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t timeout_ns) {
   Result<ShardLock> lock = EnterForRead(shard, wake_queue, timeout_ns);
   // Before any other store: a reader that has seen a change also sees the new number.
   if (lock.ok()) CountChange(segment_.shard(shard));
   return lock;
 }
 
-Result<ShardLock> LockManager::EnterForRead(uint32_t shard, WakeQueue& wake_queue,
-                                            uint64_t timeout_ns) {
+Result<ShardLock> LockTable::EnterForRead(uint32_t shard, WakeQueue& wake_queue,
+                                          uint64_t timeout_ns) {
   // One variable for all returns, so that it is constructed in the caller's place and never moved.
   Result<ShardLock> lock = shard < segment_.geometry().shards
                                ? ShardLock::Enter(segment_, shard, self_, host_, timeout_ns)
                                : NoSuchShard();
   if (!lock.ok()) return lock;
-  lock->SetIntakeWorker(*this);
+  lock->SetPublicationHandler(*this);
   if (lock->NeedsRepair()) Repair(shard, wake_queue);
   // Earlier operations are executed first.
-  if (segment_.shard(shard).intake.Get() != kNoCell) ExecuteIntake(shard, wake_queue);
+  if (segment_.shard(shard).publications.Get() != kNoCell) Combine(shard, wake_queue);
   return lock;
 }
 
-void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
+void LockTable::Repair(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   CountChange(view.header());
   const std::vector<OperationRef> operations = segment::FindOperations(view);
@@ -92,9 +92,9 @@ void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
   }
 }
 
-Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
-                                          const segment::ResourceName& name,
-                                          const LockRequest& request, uint64_t timeout_ns) {
+Result<RequestReply> LockTable::Request(const segment::AgentRef& agent,
+                                        const segment::ResourceName& name,
+                                        const RequestParams& request, uint64_t timeout_ns) {
   const uint32_t shard = name.ShardIn(segment_);
   const ShardView view(segment_, shard);
   for (int attempt = 0; attempt < kAttempts;) {
@@ -126,7 +126,7 @@ Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
 }
 
 // The shard was corrupted while a request was placed. Finds out whether its record exists.
-Result<RequestReply> LockManager::Recover(const RecordRef& record, uint64_t timeout_ns) {
+Result<RequestReply> LockTable::Recover(const RecordRef& record, uint64_t timeout_ns) {
   WakeQueue wake_queue(segment_, host_);
   Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
@@ -135,7 +135,7 @@ Result<RequestReply> LockManager::Recover(const RecordRef& record, uint64_t time
   return request == nullptr ? RequestReply{} : ReplyFromRecord(view, record, *request);
 }
 
-Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns) {
+Status LockTable::Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns) {
   ExtentGrowth growth(segment_, host_, self_);
   Result<std::vector<uint32_t>> extents = growth.Claim(cells);
   if (IsForWantOfRoom(extents.status()) && ReclaimExtents(*this, timeout_ns) > 0) {
@@ -153,8 +153,8 @@ Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns) {
   return Status();
 }
 
-Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns, EndReason reason,
-                                   CellState& state) {
+Result<CellState> LockTable::End(const RecordRef& record, uint64_t timeout_ns, EndReason reason,
+                                 CellState& state) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
@@ -171,8 +171,7 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns,
   return Broken();
 }
 
-Result<bool> LockManager::EndOrKeep(const RecordRef& record, uint64_t timeout_ns,
-                                    CellState& state) {
+Result<bool> LockTable::EndOrBias(const RecordRef& record, uint64_t timeout_ns, CellState& state) {
   {
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
@@ -181,9 +180,9 @@ Result<bool> LockManager::EndOrKeep(const RecordRef& record, uint64_t timeout_ns
     RequestCell* const request = RequestOf(view, record);
     if (request == nullptr) return false;
     state = request->state.Get();
-    const bool may_be_kept = state == CellState::kHeld || segment::IsOpen(state);
-    if (may_be_kept && request->hold_limit_ns.Get() == 0) {
-      const bool is_kept = ShardRules(view, wake_queue).EndOrKeep(record.cell, *request);
+    const bool may_be_biased = state == CellState::kHeld || segment::IsBiased(state);
+    if (may_be_biased && request->hold_limit_ns.Get() == 0) {
+      const bool is_kept = ShardRules(view, wake_queue).EndOrBias(record.cell, *request);
       if (view.header().dirty.Get() == 0) return is_kept;
     }
   }
@@ -193,8 +192,8 @@ Result<bool> LockManager::EndOrKeep(const RecordRef& record, uint64_t timeout_ns
 }
 
 // A busy shard does not keep the others from being processed.
-Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
-                                   EndReason reason, bool has_operations) {
+Status LockTable::TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
+                                 EndReason reason, bool has_operations) {
   Status result;
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
     const Status done = TerminateInShard(agent, shard, timeout_ns, reason, has_operations);
@@ -208,8 +207,8 @@ Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t time
   return result;
 }
 
-Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t shard,
-                                     uint64_t timeout_ns, EndReason reason, bool has_operations) {
+Status LockTable::TerminateInShard(const segment::AgentRef& agent, uint32_t shard,
+                                   uint64_t timeout_ns, EndReason reason, bool has_operations) {
   const ShardView view(segment_, shard);
   const segment::AgentList list(view, agent.index);
   for (int attempt = 0; attempt < kAttempts;) {
@@ -219,7 +218,7 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
     Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     ShardRules rules(view, wake_queue);
-    for (int i = 0; i < kRecordsPerVisit && list.First() != kNoCell; ++i) {
+    for (int i = 0; i < kRecordsPerEntry && list.First() != kNoCell; ++i) {
       RequestCell* const request = view.RequestAt(list.First());
       if (request == nullptr || request->agent.Get() != agent.index) view.MarkDamaged();
       if (view.header().dirty.Get() != 0) break;
@@ -242,17 +241,17 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
   return Broken();
 }
 
-// Whether an operation of the agent may still become a record. Checks the intake first: an owner
-// that takes operations puts their records into the lists before it unlocks. If corruption prevents
-// that, the owner marks the corruption. A repair removes that mark first, so the lock comes once
-// more.
-bool LockManager::MayFindMore(uint32_t shard) const {
+// Whether an operation of the agent may still become a record. Checks the publication list first:
+// an owner that takes operations puts their records into the lists before it unlocks. If corruption
+// prevents that, the owner marks the corruption. A repair removes that mark first, so the lock
+// comes once more.
+bool LockTable::MayFindMore(uint32_t shard) const {
   segment::ShardHeader& header = segment_.shard(shard);
   return segment::HasOperations(header) || header.lock_word.LoadSeqCst() != 0 ||
          header.dirty.Acquire() != 0 || header.lock_word.LoadSeqCst() != 0;
 }
 
-Status LockManager::ReapInShard(ProcessRef process, uint32_t shard, uint64_t timeout_ns) {
+Status LockTable::ReapInShard(ProcessRef process, uint32_t shard, uint64_t timeout_ns) {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentRef agent = segment_.AgentAt(i);
     if (agent.process != process) continue;
@@ -265,7 +264,7 @@ Status LockManager::ReapInShard(ProcessRef process, uint32_t shard, uint64_t tim
 
 // The reaper may die at any point. The next one finds each entry that is not free, and its files by
 // it. So the files are removed first.
-Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapProgress& rest) {
+Status LockTable::Reap(ProcessRef process, uint64_t timeout_ns, ReapProgress& rest) {
   if (process.slot >= segment_.geometry().processes) return Status();
   Status result;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
@@ -305,7 +304,7 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
 // Several processes may reap one process. The last of them may come when a later process of the
 // slot has been reaped: the word must not go back. A corrupted word, of a process that never
 // existed, is replaced.
-void LockManager::NoteCleaned(ProcessRef process) {
+void LockTable::NoteCleaned(ProcessRef process) {
   segment::ProcessEntry& entry = segment_.process(process.slot);
   uint32_t cleaned = entry.cleaned_generation.Get();
   const uint32_t newest = entry.generation.Acquire();
@@ -314,7 +313,7 @@ void LockManager::NoteCleaned(ProcessRef process) {
   }
 }
 
-void LockManager::AddLockedShards(std::vector<uint32_t>& shards) const {
+void LockTable::AddLockedShards(std::vector<uint32_t>& shards) const {
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
     const bool is_new = std::find(shards.begin(), shards.end(), shard) == shards.end();
     // Ordered after the ends of the agents: a thread that takes the lock from here on sees them.
@@ -326,7 +325,7 @@ void LockManager::AddLockedShards(std::vector<uint32_t>& shards) const {
 // process is the owner, entering takes the lock over and repairs. Another owner may be reaping the
 // dead process, and may die before it wakes the agents that it grants. Once it has left the shard,
 // its changes are complete, so a later rescan finds them.
-bool LockManager::PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns) {
+bool LockTable::PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns) {
   return std::erase_if(shards, [&](uint32_t shard) {
            if (!segment::LockWord(segment_, shard).IsLocked()) return true;
            WakeQueue wake_queue(segment_, host_);
@@ -336,9 +335,9 @@ bool LockManager::PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns)
          }) > 0;
 }
 
-Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard, RescanPosition& position,
-                           std::vector<RecordEvent>& records, std::vector<RecordEvent>& popped,
-                           uint64_t timeout_ns) {
+Status LockTable::Rescan(const segment::AgentRef& agent, uint32_t shard, RescanPosition& position,
+                         std::vector<RecordEvent>& records, std::vector<RecordEvent>& popped,
+                         uint64_t timeout_ns) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
@@ -354,8 +353,8 @@ Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard, Resca
 
 // Continues after the last record. If that has gone, begins again, and reads more, so that the
 // rescan ends.
-void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& wake_queue,
-                              RescanPosition& position, std::vector<RecordEvent>& records) {
+void LockTable::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& wake_queue,
+                            RescanPosition& position, std::vector<RecordEvent>& records) {
   ShardRules rules(view, wake_queue);
   CellId id = segment_.agent_list(agent, view.index()).Get();
   if (position.last.cell != kNoCell) {
@@ -370,8 +369,8 @@ void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& 
   }
   for (uint32_t i = 0; id != kNoCell && i < position.max_records; ++i) {
     RequestCell* const request = view.RequestAt(id);
-    const bool is_sound = request != nullptr && request->agent.Get() == agent;
-    if (!is_sound || position.steps++ > view.MaxCells()) return view.MarkDamaged();
+    const bool is_valid = request != nullptr && request->agent.Get() == agent;
+    if (!is_valid || position.steps++ > view.MaxCells()) return view.MarkDamaged();
     const CellId next = request->agent_next.Get();
     // The event list was just empty, and no thread pushes into it from this shard. So a mark that
     // remains was left by a process that died while pushing.
@@ -389,86 +388,86 @@ void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& 
   position.is_complete = id == kNoCell;
 }
 
-// How the lock manager uses the intakes of the shards (segment/intake.h).
+// How the lock manager uses the publication_lists of the shards (segment/publication_list.h).
 
 using segment::OperationCell;
 using segment::OperationState;
 
 namespace {
 
-// Bounds the rounds, so that a steady flow does not keep this thread; visits execute the rest
-// (shard_visit.h).
+// Bounds the rounds, so that a steady flow does not keep this thread; deferred entries execute the
+// rest (deferred_entry.h).
 constexpr int kMaxRounds = 16;
 
 }  // namespace
 
-void LockManager::PutIn(CellId id, OperationCell& operation) {
+void LockTable::Publish(CellId id, OperationCell& operation) {
   const uint32_t shard = operation.shard.Get();
   segment::PushOperation(segment_, id, operation);
   // Their agents would overtake it.
-  segment::CloseKept(segment_, operation.agent.Get(), shard);
-  // The owner checks the intake after it unlocks: one of the two threads sees the other.
-  WorkOffIntake(shard);
+  segment::RevokeBiased(segment_, operation.agent.Get(), shard);
+  // The owner checks the publication list after it unlocks: one of the two threads sees the other.
+  CombineIfUnlocked(shard);
 }
 
-void LockManager::WorkOffIntake(uint32_t shard) {
+void LockTable::CombineIfUnlocked(uint32_t shard) {
   for (int round = 0; round < kMaxRounds; ++round) {
     {
       WakeQueue wake_queue(segment_, host_);
       const Result<ShardLock> lock = ShardLock::TryEnter(segment_, shard, self_, host_);
       if (!lock.ok()) return;
-      if (lock->NeedsRepair()) return;  // the visits of the operations repair
-      ExecuteIntake(shard, wake_queue);
+      if (lock->NeedsRepair()) return;  // the deferred entries of the operations repair
+      Combine(shard, wake_queue);
     }
     if (!segment::HasOperations(segment_.shard(shard))) return;
   }
 }
 
 // Inside the shard. Corruption is repaired at once, which executes what is still pending.
-void LockManager::ExecuteIntake(uint32_t shard, WakeQueue& wake_queue) {
+void LockTable::Combine(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   view.header().changes.Set(view.header().changes.Get() + 1);
-  OperationExecutor executor(view, wake_queue, self_);
-  segment::IntakeReader intake(view);
+  Combiner executor(view, wake_queue, self_);
+  segment::PublicationReader publications(view);
   CellId id = segment::kNoCell;
-  while (OperationCell* const operation = intake.Next(id)) {
-    executor.Execute(id, *operation, OperationExecutor::Occasion::kIntake);
+  while (OperationCell* const operation = publications.Next(id)) {
+    executor.Execute(id, *operation, Combiner::Occasion::kPublished);
   }
   if (view.header().dirty.Get() != 0) Repair(shard, wake_queue);
 }
 
-// The owner may have died before it pushed its operation into the intake. The process that reaps it
-// may have passed this shard already, and would not see the record.
-bool LockManager::IsOfTheDead(const OperationCell& operation) const {
+// The owner may have died before it pushed its operation into the publication list. The process
+// that reaps it may have passed this shard already, and would not see the record.
+bool LockTable::IsOwnerDead(const OperationCell& operation) const {
   const segment::AgentRef agent = segment::AgentOf(segment_, operation);
   return agent.generation != 0 && !host_.IsAlive(agent.process);
 }
 
-void LockManager::ExecuteAfterRepair(const ShardView& view, WakeQueue& wake_queue,
-                                     const std::vector<OperationRef>& operations) {
-  OperationExecutor executor(view, wake_queue, self_);
+void LockTable::ExecuteAfterRepair(const ShardView& view, WakeQueue& wake_queue,
+                                   const std::vector<OperationRef>& operations) {
+  Combiner executor(view, wake_queue, self_);
   for (const OperationRef& found : operations) {
     OperationCell* const operation = segment::PendingOperation(view, found);
     if (operation == nullptr) continue;
-    if (IsOfTheDead(*operation)) {
+    if (IsOwnerDead(*operation)) {
       operation->state.Publish(OperationState::kExecuted);
       continue;
     }
-    if (!executor.Execute(found.id, *operation, OperationExecutor::Occasion::kRepair)) return;
+    if (!executor.Execute(found.id, *operation, Combiner::Occasion::kRepair)) return;
   }
 }
 
-Status LockManager::Visit(uint32_t shard, const std::vector<OperationRef>& operations,
-                          uint64_t timeout_ns) {
+Status LockTable::ExecutePublished(uint32_t shard, const std::vector<OperationRef>& operations,
+                                   uint64_t timeout_ns) {
   WakeQueue wake_queue(segment_, host_);
   const Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(segment_, shard);
-  OperationExecutor executor(view, wake_queue, self_);
+  Combiner executor(view, wake_queue, self_);
   for (const OperationRef& lost : operations) {
     OperationCell* const operation = segment::PendingOperation(view, lost);
     if (operation == nullptr) continue;
-    executor.Execute(lost.id, *operation, OperationExecutor::Occasion::kRepair);
+    executor.Execute(lost.id, *operation, Combiner::Occasion::kRepair);
   }
   return Status();
 }

@@ -3,9 +3,9 @@
 // Mistakes in the intake of a busy shard.
 
 const SIMULATION = 'simulation_test';
-const INTAKE = 'core_test:Intake*';
+const INTAKE = 'core_test:PublicationList*';
 const AGENT = 'core_test:AgentOperations*';
-const END = 'core_test:EndInTheIntake*';
+const END = 'core_test:EndInThePublicationList*';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const INTAKE_BUGS = [
@@ -19,55 +19,55 @@ const INTAKE_BUGS = [
   {
     name: 'the room of an operation that a repair has executed stays taken',
     file: 'src/core/agent.cc',
-    from: '  if (!retired_.empty()) GiveRetired();\n',
+    from: '  if (!retired_.empty()) FreeRetired();\n',
     to: '',
     tests: ['core_test:AgentOperations.*'],
   },
   {
     name: 'a repair executes whatever stands in a cell by then',
-    file: 'src/segment/intake.cc',
+    file: 'src/segment/publication_list.cc',
     from: '  const bool is_it = operation->number.LoadRmw() == found.number &&\n                     operation->shard.Acquire() == shard.index() &&\n                     operation->state.Acquire() == OperationState::kPending &&\n                     operation->number.Get() == found.number;',
     to: '  const bool is_it = operation->shard.Acquire() == shard.index() &&\n                     operation->state.Acquire() == OperationState::kPending;',
-    tests: ['core_test:Intake*'],
+    tests: ['core_test:PublicationList*'],
   },
   {
     name: 'each shard numbers its operations for itself',
-    file: 'src/segment/intake.h',
+    file: 'src/segment/publication_list.h',
     from: '(uint64_t{shard} << kOrderBits) + order',
     to: '(uint64_t{shard} * 0 << kOrderBits) + order',
-    tests: ['core_test:Intake.*'],
+    tests: ['core_test:PublicationList.*'],
   },
   {
     name: 'a repair executes what an ended agent has left',
-    file: 'src/segment/intake.cc',
+    file: 'src/segment/publication_list.cc',
     from: 'if (operation == nullptr || AgentOf(shard.segment(), *operation).generation == 0) return nullptr;',
     to: 'if (operation == nullptr) return nullptr;',
-    tests: ['core_test:Intake*'],
+    tests: ['core_test:PublicationList*'],
   },
   {
     name: 'a reaper does not wait for whoever is inside where another has ended the agents',
-    file: 'src/core/lock_manager.cc',
+    file: 'src/core/lock_table.cc',
     from: 'if (is_first_time || is_free_at_last) AddLockedShards(rest.shards);',
     to: 'if (is_first_time) AddLockedShards(rest.shards);',
     tests: ['core_test:ReapProcess*'],
   },
   {
     name: 'an agent that closes forgets what a damaged shard has lost of it',
-    file: 'src/core/lock_manager.cc',
+    file: 'src/core/lock_table.cc',
     from: 'header.dirty.Acquire() != 0 || ',
     to: '',
     tests: [INTAKE],
   },
   {
     name: 'an agent that closes forgets what a repair has left',
-    file: 'src/core/lock_manager.cc',
+    file: 'src/core/lock_table.cc',
     from: '    if (view.header().dirty.Get() != 0) {\n      ++attempt;\n    } else {\n      has_operations = false;  // entering has executed them\n    }\n',
     to: '    has_operations = false;\n    if (view.header().dirty.Get() != 0) ++attempt;\n',
     tests: [INTAKE],
   },
   {
     name: 'who reaps late takes back what was cleaned up since',
-    file: 'src/core/lock_manager.cc',
+    file: 'src/core/lock_table.cc',
     from: 'while (!is_later() &&',
     to: 'while ((cleaned != process.generation || !is_later()) &&',
     tests: ['core_test:ReapProcess*'],
@@ -81,8 +81,8 @@ const INTAKE_BUGS = [
   },
   {
     name: 'whoever enters does not execute what was put in before',
-    file: 'src/core/lock_manager.cc',
-    from: 'if (segment_.shard(shard).intake.Get() != kNoCell) ExecuteIntake(shard, wake_queue);',
+    file: 'src/core/lock_table.cc',
+    from: 'if (segment_.shard(shard).publications.Get() != kNoCell) Combine(shard, wake_queue);',
     to: '',
     tests: [INTAKE, SIMULATION],
   },
@@ -95,21 +95,21 @@ const INTAKE_BUGS = [
   },
   {
     name: 'the intake is executed newest first',
-    file: 'src/segment/intake.cc',
+    file: 'src/segment/publication_list.cc',
     from: '    operation->next.Set(next_);\n    next_ = std::exchange(id, older);\n',
     to: '    next_ = next_ == kNoCell ? id : next_;\n    id = older;\n',
     tests: [INTAKE, SIMULATION],
   },
   {
     name: 'a repair executes what has been executed again',
-    file: 'src/core/operation_executor.cc',
+    file: 'src/core/combiner.cc',
     from: 'if (occasion == Occasion::kRepair && AnswerFromRecord(operation, agent)) return true;',
     to: 'if (occasion == Occasion::kRepair && AnswerFromRecord(operation, agent) && id == 0) return true;',
     tests: [INTAKE],
   },
   {
     name: 'a repair forgets what is in the intake',
-    file: 'src/core/lock_manager.cc',
+    file: 'src/core/lock_table.cc',
     from: '  ExecuteAfterRepair(view, wake_queue, operations);\n',
     to: '',
     tests: [INTAKE],
@@ -117,20 +117,20 @@ const INTAKE_BUGS = [
   {
     name: 'a cell that a repair has executed is used again at once',
     file: 'src/core/agent.cc',
-    from: 'CellOf(place).state.Acquire() != OperationState::kExecuted;',
-    to: 'CellOf(place).state.Acquire() != OperationState::kUnused;',
+    from: 'CellOf(buffer).state.Acquire() != OperationState::kExecuted;',
+    to: 'CellOf(buffer).state.Acquire() != OperationState::kUnused;',
     tests: ['core_test:AgentOperations*', SIMULATION],
   },
   {
     name: 'the end of a request that arrives is forgotten',
     file: 'src/core/agent.cc',
-    from: '  cell.request.Set(operation.request_place.id);\n',
+    from: '  cell.request.Set(operation.request_buffer.id);\n',
     to: '  cell.request.Set(kNoCell);\n',
     tests: [SIMULATION],
   },
   {
     name: 'a release that is put in says nothing of a loss',
-    file: 'src/core/operation_executor.cc',
+    file: 'src/core/combiner.cc',
     from: '  operation.ended.Set(is_late ? CellState::kExpired : request->state.Get());\n',
     to: '  operation.ended.Set(CellState::kHeld);\n',
     tests: [INTAKE, SIMULATION],
@@ -138,20 +138,20 @@ const INTAKE_BUGS = [
   {
     name: 'an agent waits to be told of what was executed at once',
     file: 'src/core/agent.cc',
-    from: '  attachment_->FollowExecutor(cell);\n  LookForAnswers();\n',
-    to: '  attachment_->FollowExecutor(cell);\n',
+    from: '  attachment_->FollowCombiner(cell);\n  MarkAnswered();\n',
+    to: '  attachment_->FollowCombiner(cell);\n',
     tests: [AGENT],
   },
   {
     name: 'an agent does not look for answers after its visit',
     file: 'src/core/agent.cc',
-    from: '  if (!done.empty()) LookForAnswers();\n',
+    from: '  if (!done.empty()) MarkAnswered();\n',
     to: '',
     tests: [AGENT],
   },
   {
     name: 'a visit does not take on what is put in meanwhile',
-    file: 'src/core/shard_visit.cc',
+    file: 'src/core/deferred_entry.cc',
     from: '  if (!is_over_) operations_.push_back(operation);\n',
     to: '  (void)operation;\n',
     tests: [END],

@@ -1,4 +1,4 @@
-// The steps of a kept record, held against the table with which the steps of JavaScript are held,
+// The steps of a biased record, held against the table with which the steps of JavaScript are held,
 // too.
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "segment/kept_record.h"
+#include "segment/biased_record.h"
 
 namespace holdfast::test {
 namespace {
@@ -16,8 +16,8 @@ constexpr uint64_t kTicket = 0x0123456789ABCDEF;
 
 uint64_t FromHex(const std::string& text) { return std::stoull(text, nullptr, 16); }
 
-TEST(KeptTransitions, AreThoseOfTheTable) {
-  std::ifstream table(HOLDFAST_KEPT_TRANSITIONS);
+TEST(BiasedTransitions, AreThoseOfTheTable) {
+  std::ifstream table(HOLDFAST_BIASED_TRANSITIONS);
   ASSERT_TRUE(table.is_open());
   int rows = 0;
   for (std::string line; std::getline(table, line);) {
@@ -32,8 +32,8 @@ TEST(KeptTransitions, AreThoseOfTheTable) {
     record.state.Set(static_cast<segment::CellState>(FromHex(before)));
     const auto lock_mode = static_cast<uint8_t>(step == "take-shared" ? 1 : 0);
     const segment::Hold hold{0x123456789, 0x18D5E1A2B3C, lock_mode};
-    const bool has_succeeded = step == "give-back" ? segment::GiveBack(record, kTicket)
-                                                   : segment::TakeKept(record, kTicket, hold);
+    const bool has_succeeded = step == "give-back" ? segment::ReleaseBiased(record, kTicket)
+                                                   : segment::AcquireBiased(record, kTicket, hold);
     EXPECT_EQ(has_succeeded ? "yes" : "no", succeeds);
     EXPECT_EQ(static_cast<uint32_t>(record.state.Get()), FromHex(after));
     if (token == "-") continue;

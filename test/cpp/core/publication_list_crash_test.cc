@@ -1,5 +1,5 @@
-// A process dies behind every single store while it executes for others what is in the intake of a
-// shard, or while it puts something in; the others continue.
+// A process dies behind every single store while it executes for others what is in the publication
+// list of a shard, or while it puts something in; the others continue.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "core/operation_executor.h"
+#include "core/combiner.h"
 #include "core/operation_pool.h"
 #include "segment/invariants.h"
 #include "support/fake_agent.h"
@@ -39,7 +39,7 @@ const std::u16string kLongName(100, u'l');
 
 class Scene {
  public:
-  struct PutIn {
+  struct Publish {
     CellId id = segment::kNoCell;
     uint32_t request_id = 0;
     uint16_t agent = 0;
@@ -57,12 +57,13 @@ class Scene {
         doomed(machine, other.doomed),
         a(machine, other.a),
         b(machine, other.b),
-        put_in(other.put_in) {}
+        published(other.published) {}
 
-  // The doomed process is inside the shard; it does not look at the intake when it enters.
+  // The doomed process is inside the shard; it does not look at the publication list when it
+  // enters.
   void GoInside() {
     wake_queue.emplace(machine.segment(), machine.host());
-    auto lock = manager.Enter(kShard, *wake_queue, kShardTimeoutNs);
+    auto lock = lock_table.Enter(kShard, *wake_queue, kShardTimeoutNs);
     ASSERT_TRUE(lock.ok());
     inside.emplace(std::move(*lock));
   }
@@ -82,21 +83,21 @@ class Scene {
                              (options.steal ? segment::kOperationSteals : 0)));
     cell.mode.Set(static_cast<uint8_t>(options.mode));
     segment::WriteTexts(machine.segment(), cell, place_.text, {name, u"", u""});
-    agent.manager().PutIn(place_.id, cell);
+    agent.lock_table().Publish(place_.id, cell);
   }
   void PutEnd(FakeAgent& agent, uint32_t request_id) {
     const core::RecordRef record = agent.mine().at(request_id).record;
     OperationCell& cell = New(agent, OperationKind::kEnd, request_id);
     cell.cell.Set(record.cell);
     cell.ticket.Set(record.ticket);
-    agent.manager().PutIn(place_.id, cell);
+    agent.lock_table().Publish(place_.id, cell);
   }
-  // Of a request that is itself still in the intake.
+  // Of a request that is itself still in the publication list.
   void PutEndOfTheLast(FakeAgent& agent) {
-    const PutIn request = put_in.back();
+    const Publish request = published.back();
     OperationCell& cell = New(agent, OperationKind::kEnd, request.request_id);
     cell.request.Set(request.id);
-    agent.manager().PutIn(place_.id, cell);
+    agent.lock_table().Publish(place_.id, cell);
   }
 
   void FallAsleep() {
@@ -107,7 +108,7 @@ class Scene {
     machine.host().ForgetRings();
   }
 
-  OperationCell& CellOf(const PutIn& put) {
+  OperationCell& CellOf(const Publish& put) {
     return segment::AsOperation(*machine.segment().CellByNumber(put.id - 1));
   }
   ReferenceModel Records() { return ReferenceModel::Read(machine.segment()); }
@@ -121,18 +122,18 @@ class Scene {
   FakeAgent doomed{machine, doomed_process, 0};
   FakeAgent a{machine, p, 1};
   FakeAgent b{machine, q, 2};
-  std::vector<PutIn> put_in;
+  std::vector<Publish> published;
   uint32_t last_id = 0;
-  core::LockManager manager{machine.segment(), machine.host(), doomed_process};
+  core::LockTable lock_table{machine.segment(), machine.host(), doomed_process};
   std::optional<core::WakeQueue> wake_queue;
   std::optional<segment::ShardLock> inside;
 
  private:
   OperationCell& New(FakeAgent& agent, OperationKind kind, uint32_t request_id) {
     pools_.emplace_back(machine.segment(), machine.host(), agent.ref().process);
-    const Result<core::OperationPlace> place = pools_.back().Take(1);
-    EXPECT_TRUE(place.ok());
-    place_ = *place;
+    const Result<core::OperationBuffer> buffer = pools_.back().Allocate(1);
+    EXPECT_TRUE(buffer.ok());
+    place_ = *buffer;
     OperationCell& cell = segment::AsOperation(*machine.segment().CellByNumber(place_.id - 1));
     cell.shard.Set(kShard);
     cell.kind.Set(kind);
@@ -141,19 +142,19 @@ class Scene {
     cell.agent.Set(agent.ref().index);
     cell.agent_generation.Set(agent.ref().generation);
     cell.request_id.Set(request_id);
-    put_in.push_back({place_.id, request_id, agent.ref().index, kind == OperationKind::kEnd});
+    published.push_back({place_.id, request_id, agent.ref().index, kind == OperationKind::kEnd});
     return cell;
   }
 
   std::list<core::OperationPool> pools_;
-  core::OperationPlace place_;
+  core::OperationBuffer place_;
 };
 
 struct Case {
   std::string name;
   std::function<void(Scene&)> prepare;
-  std::function<void(Scene&)> put_in;   // while the doomed process is inside
-  std::function<void(Scene&)> operate;  // by the doomed process
+  std::function<void(Scene&)> published;  // while the doomed process is inside
+  std::function<void(Scene&)> operate;    // by the doomed process
 };
 
 void Leave(Scene& scene) { scene.GoOutside(); }
@@ -219,14 +220,14 @@ std::vector<Case> Cases() {
   };
 }
 
-class IntakeCrashes : public testing::TestWithParam<Case> {
+class PublicationCrashes : public testing::TestWithParam<Case> {
  protected:
   static void TearDownTestSuite() { std::cout << images_ << " crash images" << std::endl; }
 
   static void Arrange(Scene& scene) {
     GetParam().prepare(scene);
     scene.GoInside();
-    GetParam().put_in(scene);
+    GetParam().published(scene);
     scene.FallAsleep();
   }
 
@@ -234,10 +235,10 @@ class IntakeCrashes : public testing::TestWithParam<Case> {
   static void CleanUp(Scene& scene, ProcessRef rescuer, const std::vector<ProcessRef>& dead) {
     for (const ProcessRef process : dead) scene.machine.Kill(process);
     for (const ProcessRef process : dead) {
-      (void)scene.machine.ManagerOf(rescuer).ReapProcess(process, kShardTimeoutNs);
+      (void)scene.machine.LockTableOf(rescuer).Reap(process, kShardTimeoutNs);
     }
     core::WakeQueue wake_queue(scene.machine.segment(), scene.machine.host());
-    (void)scene.machine.ManagerOf(rescuer).Enter(kShard, wake_queue, kShardTimeoutNs);
+    (void)scene.machine.LockTableOf(rescuer).Enter(kShard, wake_queue, kShardTimeoutNs);
   }
 
   static ReferenceModel Without(ReferenceModel model, const Scene& scene,
@@ -264,7 +265,7 @@ class IntakeCrashes : public testing::TestWithParam<Case> {
     std::vector<segment::AgentRef> rung = frame.rings;
     const std::vector<segment::AgentRef> now = scene.machine.host().Rings();
     rung.insert(rung.end(), now.begin(), now.end());
-    for (const Scene::PutIn& put : scene.put_in) {
+    for (const Scene::Publish& put : scene.published) {
       const FakeAgent& agent = put.agent == scene.a.ref().index ? scene.a : scene.b;
       CheckAnswer(scene, done, put, found, where);
       // After a death inside a shard every agent reads all of its requests.
@@ -275,7 +276,7 @@ class IntakeCrashes : public testing::TestWithParam<Case> {
     }
   }
 
-  static void CheckAnswer(Scene& scene, Scene& done, const Scene::PutIn& put,
+  static void CheckAnswer(Scene& scene, Scene& done, const Scene::Publish& put,
                           const ReferenceModel& found, const std::string& where) {
     const OperationCell& cell = scene.CellOf(put);
     const OperationCell& other = done.CellOf(put);
@@ -302,7 +303,7 @@ class IntakeCrashes : public testing::TestWithParam<Case> {
   static inline size_t images_ = 0;
 };
 
-TEST_P(IntakeCrashes, OfWhoeverExecutesLeaveEveryOperationExecutedOnce) {
+TEST_P(PublicationCrashes, OfWhoeverExecutesLeaveEveryOperationExecutedOnce) {
   Scene scene;
   Arrange(scene);
   const Scene known(scene, {scene.machine.TakeImage(), {}});
@@ -333,14 +334,14 @@ TEST_P(IntakeCrashes, OfWhoeverExecutesLeaveEveryOperationExecutedOnce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryOperation, IntakeCrashes, testing::ValuesIn(Cases()),
+INSTANTIATE_TEST_SUITE_P(EveryOperation, PublicationCrashes, testing::ValuesIn(Cases()),
                          [](const auto& test) { return test.param.name; });
 
 // The doomed process is not inside, but puts in.
-class PutInCrashes : public testing::Test {
+class PublishCrashes : public testing::Test {
  protected:
   static void DieBehindEachStore(const std::function<void(Scene&)>& prepare,
-                                 const std::function<void(Scene&)>& put_in) {
+                                 const std::function<void(Scene&)>& published) {
     Scene scene;
     prepare(scene);
     const ReferenceModel others = [&] {
@@ -354,17 +355,17 @@ class PutInCrashes : public testing::Test {
     ASSERT_EQ(word.Acquire(scene.p, mark, scene.machine.host(), kShardTimeoutNs),
               segment::LockOutcome::kAcquired);
     const Scene known(scene, {scene.machine.TakeImage(), {}});
-    const std::vector<Frame> frames = FramesOf(scene.machine, [&] { put_in(scene); });
+    const std::vector<Frame> frames = FramesOf(scene.machine, [&] { published(scene); });
     for (size_t i = 0; i < frames.size() && !HasFailure(); ++i) {
       Scene left(known, frames[i]);
       left.machine.Kill(left.doomed_process);
       segment::LockWord(left.machine.segment(), kShard).Release(left.p, left.machine.host());
-      ASSERT_TRUE(left.b.manager().ReapProcess(left.doomed_process, kShardTimeoutNs).ok());
+      ASSERT_TRUE(left.b.lock_table().Reap(left.doomed_process, kShardTimeoutNs).ok());
       for (const std::string& violation : segment::CheckInvariants(left.machine.segment())) {
         ADD_FAILURE() << "store " << i << ": " << violation;
       }
       EXPECT_EQ(left.Records(), others) << "store " << i << ":\n" << left.Records().ToString();
-      EXPECT_EQ(left.machine.segment().shard(kShard).intake.Get(), segment::kNoCell);
+      EXPECT_EQ(left.machine.segment().shard(kShard).publications.Get(), segment::kNoCell);
       // The room that the dead process had claimed for its operations is free for all.
       core::ExtentGrowth growth(left.machine.segment(), left.machine.host(), left.q);
       const segment::Geometry& geometry = left.machine.segment().geometry();
@@ -378,11 +379,11 @@ class PutInCrashes : public testing::Test {
   }
 };
 
-TEST_F(PutInCrashes, OfARequestLeaveNothing) {
+TEST_F(PublishCrashes, OfARequestLeaveNothing) {
   DieBehindEachStore([](Scene& s) { s.Ask(s.a, u"x"); }, [](Scene& s) { s.Put(s.doomed, u"x"); });
 }
 
-TEST_F(PutInCrashes, OfAnEndLeaveNothing) {
+TEST_F(PublishCrashes, OfAnEndLeaveNothing) {
   DieBehindEachStore(
       [](Scene& s) {
         s.Ask(s.doomed, u"x");
@@ -391,7 +392,7 @@ TEST_F(PutInCrashes, OfAnEndLeaveNothing) {
       [](Scene& s) { s.PutEnd(s.doomed, 1); });
 }
 
-TEST_F(PutInCrashes, OfARequestAndItsEndLeaveNothing) {
+TEST_F(PublishCrashes, OfARequestAndItsEndLeaveNothing) {
   DieBehindEachStore([](Scene& s) { s.Ask(s.a, u"x"); },
                      [](Scene& s) {
                        s.Put(s.doomed, u"x");

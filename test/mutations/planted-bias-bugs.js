@@ -2,9 +2,9 @@
 
 // Mistakes in the names that are kept.
 
-const KEPT = 'core_test:KeptNames*';
-const AGENT = 'core_test:AgentKept*';
-const TRANSITIONS = 'core_test:KeptTransitions*';
+const KEPT = 'core_test:BiasedLocks*';
+const AGENT = 'core_test:AgentBiased*';
+const TRANSITIONS = 'core_test:BiasedTransitions*';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const KEPT_BUGS = [
@@ -17,36 +17,36 @@ const KEPT_BUGS = [
   },
   {
     name: 'a taken record is revoked',
-    file: 'src/segment/kept_record.cc',
-    from: 'IsTaken(seen) ? CellState::kHeld : CellState::kRevoked;',
-    to: 'IsTaken(seen) ? CellState::kRevoked : CellState::kRevoked;',
+    file: 'src/segment/biased_record.cc',
+    from: 'IsBiasedHeld(seen) ? CellState::kHeld : CellState::kRevoked;',
+    to: 'IsBiasedHeld(seen) ? CellState::kRevoked : CellState::kRevoked;',
     tests: [KEPT],
   },
   {
     name: 'whoever puts an operation in leaves the kept records open',
-    file: 'src/core/lock_manager.cc',
-    from: '  segment::CloseKept(segment_, operation.agent.Get(), shard);\n',
+    file: 'src/core/lock_table.cc',
+    from: '  segment::RevokeBiased(segment_, operation.agent.Get(), shard);\n',
     to: '',
     tests: [AGENT],
   },
   {
     name: 'a watcher leaves the kept records open',
     file: 'src/segment/watch_ring.cc',
-    from: '    CloseKept(segment_, agent.index, i);\n',
+    from: '    RevokeBiased(segment_, agent.index, i);\n',
     to: '',
     tests: [KEPT],
   },
   {
     name: 'a copy of the table leaves open what it copies',
     file: 'src/core/snapshot.cc',
-    from: 'if (segment::IsOpen(state)) segment::Close(segment::AsRequest(cell));',
+    from: 'if (segment::IsBiased(state)) segment::Revoke(segment::AsRequest(cell));',
     to: '',
     tests: [KEPT],
   },
   {
     name: 'a repair leaves open what it reads',
     file: 'src/segment/repair.cc',
-    from: '    state = Close(request);\n',
+    from: '    state = Revoke(request);\n',
     to: '',
     tests: [KEPT],
   },
@@ -67,27 +67,27 @@ const KEPT_BUGS = [
   {
     name: 'a sweep ends what is taken',
     file: 'src/core/agent.cc',
-    from: 'kept_.IsIdle(slot, record.token.Get()) && state == segment::KeptState(KeptTicket(slot));',
-    to: 'kept_.IsIdle(slot, record.token.Get());',
+    from: ' &&\n                           state == segment::BiasedFreeState(BiasedTicket(slot));\n    if (!is_unused && state != CellState::kRevoked) continue;',
+    to: ';\n    if (!is_unused && state != CellState::kRevoked) continue;',
     tests: [AGENT],
   },
   {
     name: 'a rescan forgets the kept records',
     file: 'src/core/agent.h',
-    from: 'return state == EntryState::kHeld || state == EntryState::kKept;',
+    from: 'return state == EntryState::kHeld || state == EntryState::kBiased;',
     to: 'return state == EntryState::kHeld;',
     tests: [AGENT],
   },
   {
     name: 'a full table refuses a request for the sake of a kept name',
     file: 'src/core/agent.cc',
-    from: 'IsForWantOfRoom(reply.status()) && EndIdleKept()',
+    from: 'IsForWantOfRoom(reply.status()) && EndIdleBiased()',
     to: 'IsForWantOfRoom(reply.status()) && scan_ == UINT32_MAX',
     tests: [AGENT],
   },
   {
     name: 'a kept record is taken without its token',
-    file: 'src/segment/kept_record.cc',
+    file: 'src/segment/biased_record.cc',
     from: '  request.token.Set(hold.token);\n',
     to: '',
     tests: [TRANSITIONS, KEPT],
@@ -95,7 +95,7 @@ const KEPT_BUGS = [
   {
     name: 'a shard gives up extents whose records an agent is about to close',
     file: 'src/core/extents.cc',
-    from: '    if (given == 0 && segment::MayCloseKept(segment, manager.host(), shard)) break;\n',
+    from: '    if (given == 0 && segment::MayRevoke(segment, lock_table.host(), shard)) break;\n',
     to: '',
     tests: [KEPT],
   },

@@ -1,30 +1,29 @@
-// Executes an operation of the intake (segment/intake.h) on behalf of its agent, by the same rules
-// as if the agent were inside the shard.
+// Executes an operation of the publication list (segment/publication_list.h) on behalf of its
+// agent, by the same rules as if the agent were inside the shard.
 //
 // An operation takes effect with the commit of its record, and is marked as executed after that. If
 // the executing thread dies in between, the repair executes it again, and finds that it was done:
 // an agent has at most one request of a number, and the outcome of an end is noted before the end.
-#ifndef HOLDFAST_CORE_OPERATION_EXECUTOR_H_
-#define HOLDFAST_CORE_OPERATION_EXECUTOR_H_
+#ifndef HOLDFAST_CORE_COMBINER_H_
+#define HOLDFAST_CORE_COMBINER_H_
 
-#include "core/lock_request.h"
+#include "core/request_params.h"
 #include "core/wake_queue.h"
 #include "platform/result.h"
-#include "segment/intake.h"
 #include "segment/owner.h"
+#include "segment/publication_list.h"
 #include "segment/shard_view.h"
 
 namespace holdfast::core {
 
 // Inside the shard lock.
-class OperationExecutor {
+class Combiner {
  public:
   // `self`: the executing process.
-  OperationExecutor(const segment::ShardView& shard, WakeQueue& wake_queue,
-                    segment::ProcessRef self)
+  Combiner(const segment::ShardView& shard, WakeQueue& wake_queue, segment::ProcessRef self)
       : shard_(shard), wake_queue_(wake_queue), self_(self) {}
 
-  enum class Occasion { kIntake, kRepair };
+  enum class Occasion { kPublished, kRepair };
   // False: corruption was found. The operation is still pending, and the shard is marked.
   bool Execute(segment::CellId id, segment::OperationCell& operation, Occasion occasion);
 
@@ -44,8 +43,8 @@ class OperationExecutor {
 };
 
 // The request of an operation; its texts are in `texts`.
-LockRequest LockRequestFrom(const segment::OperationCell& operation,
-                            const segment::OperationTexts& texts);
+RequestParams RequestParamsFrom(const segment::OperationCell& operation,
+                                const segment::OperationTexts& texts);
 // The outcome of an executed request.
 Result<RequestReply> ReplyOf(const segment::OperationCell& operation);
 // The record of an executed request as its answer, if the answer was lost.
@@ -54,4 +53,4 @@ RequestReply ReplyFromRecord(const segment::ShardView& shard, const RecordRef& r
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_OPERATION_EXECUTOR_H_
+#endif  // HOLDFAST_CORE_COMBINER_H_

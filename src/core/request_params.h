@@ -1,7 +1,7 @@
 // Requests to the lock table, and its replies. Ids and numbers only: promises and callbacks stay in
 // JavaScript.
-#ifndef HOLDFAST_CORE_LOCK_REQUEST_H_
-#define HOLDFAST_CORE_LOCK_REQUEST_H_
+#ifndef HOLDFAST_CORE_REQUEST_PARAMS_H_
+#define HOLDFAST_CORE_REQUEST_PARAMS_H_
 
 #include <cstdint>
 #include <string_view>
@@ -12,7 +12,7 @@
 
 namespace holdfast::core {
 
-struct LockRequest {
+struct RequestParams {
   uint32_t request_id = 0;  // the agent's own number; every event of the request carries it
   LockMode mode = LockMode::kExclusive;
   bool if_available = false;
@@ -57,4 +57,4 @@ struct RequestReply {
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_LOCK_REQUEST_H_
+#endif  // HOLDFAST_CORE_REQUEST_PARAMS_H_

@@ -1,13 +1,13 @@
-// The intake of a shard: operations of agents that found the shard locked. An agent writes its
-// request or release into its own cell, pushes the cell, and continues. The owner of the shard
-// lock executes the intake first, and checks it again after unlocking
+// The publication list of a shard: operations of agents that found the shard locked. An agent
+// writes its request or release into its own cell, pushes the cell, and continues. The owner of the
+// shard lock executes the publication list first, and checks it again after unlocking
 // (docs/decisions/0024-an-intake-for-a-busy-shard.md).
 //
 // Operations are in extents that a process has claimed and no shard owns. The first quarter of such
 // an extent is for operations, the rest for their texts, so that no text is ever read as an
 // operation.
-#ifndef HOLDFAST_SEGMENT_INTAKE_H_
-#define HOLDFAST_SEGMENT_INTAKE_H_
+#ifndef HOLDFAST_SEGMENT_PUBLICATION_LIST_H_
+#define HOLDFAST_SEGMENT_PUBLICATION_LIST_H_
 
 #include <cstdint>
 #include <string_view>
@@ -49,12 +49,14 @@ bool ReadTexts(Segment& segment, CellId id, const OperationCell& operation, Oper
 void PushOperation(Segment& segment, CellId id, OperationCell& operation);
 
 // Ordered after all earlier stores of this thread, for example its unlocking.
-inline bool HasOperations(const ShardHeader& shard) { return shard.intake.LoadSeqCst() != kNoCell; }
+inline bool HasOperations(const ShardHeader& shard) {
+  return shard.publications.LoadSeqCst() != kNoCell;
+}
 
 // Inside the shard: takes all operations, and returns them in the order of their pushes.
-class IntakeReader {
+class PublicationReader {
  public:
-  explicit IntakeReader(const ShardView& shard);
+  explicit PublicationReader(const ShardView& shard);
   // Null at the end, and if the links are corrupted: then the shard is marked.
   OperationCell* Next(CellId& id);
 
@@ -88,7 +90,7 @@ void NoteAgentsOf(const ShardView& shard, std::vector<bool>& agents);
 // Inside the shard: an operation that was found, if it is still pending and its agent exists. The
 // cell then stays the operation's until this thread leaves. The cells of a reaped process are
 // reused only after each thread that was inside at the end of its agents has left
-// (LockManager::ReapProcess).
+// (LockTable::Reap).
 OperationCell* PendingOperation(const ShardView& shard, const OperationRef& found);
 
 // The agent of the operation; generation 0: it has ended.
@@ -96,4 +98,4 @@ AgentRef AgentOf(const Segment& segment, const OperationCell& operation);
 
 }  // namespace holdfast::segment
 
-#endif  // HOLDFAST_SEGMENT_INTAKE_H_
+#endif  // HOLDFAST_SEGMENT_PUBLICATION_LIST_H_

@@ -1,8 +1,9 @@
-// Makes sure that an agent's operations in the intake of a shard are executed. The background
-// worker's thread, which may wait, enters the shard, takes it over if its owner has died, and
-// executes the intake. Usually the process that unlocks the shard does so earlier.
-#ifndef HOLDFAST_CORE_SHARD_VISIT_H_
-#define HOLDFAST_CORE_SHARD_VISIT_H_
+// Makes sure that an agent's operations in the publication list of a shard are executed. The
+// background worker's thread, which may wait, enters the shard, takes it over if its owner has
+// died, and executes the publication list. Usually the process that unlocks the shard does so
+// earlier.
+#ifndef HOLDFAST_CORE_DEFERRED_ENTRY_H_
+#define HOLDFAST_CORE_DEFERRED_ENTRY_H_
 
 #include <atomic>
 #include <cstdint>
@@ -17,8 +18,8 @@
 
 namespace holdfast::core {
 
-// Results of visits, for their agent.
-struct VisitLog {
+// Reports of the background worker, for their agent.
+struct WorkerReports {
   struct Stall {
     uint32_t shard = 0;
     uint32_t process_id = 0;  // of the stopped process; 0: unknown
@@ -41,13 +42,14 @@ struct VisitLog {
   std::atomic<bool> has_news{false};
 };
 
-class ShardVisit {
+class DeferredEntry {
  public:
-  // `operation`: of this agent in this shard; an operation still pending after a visit was lost by
-  // corruption, and is executed then. The visit is over once no operation is pending, also none
-  // that was added meanwhile.
-  ShardVisit(Attachment& attachment, const segment::AgentRef& agent, std::shared_ptr<VisitLog> log,
-             uint32_t shard, const LockManager::OperationRef& operation)
+  // `operation`: of this agent in this shard; an operation still pending after the entry was lost
+  // by corruption, and is executed then. The deferred entry is over once no operation is pending,
+  // also none that was added meanwhile.
+  DeferredEntry(Attachment& attachment, const segment::AgentRef& agent,
+                std::shared_ptr<WorkerReports> log, uint32_t shard,
+                const LockTable::OperationRef& operation)
       : attachment_(&attachment),
         agent_(agent),
         log_(std::move(log)),
@@ -57,26 +59,26 @@ class ShardVisit {
 
   // Called by the background worker, again after kBusy.
   StatusCode operator()();
-  // Called by the agent. False: the visit is over.
-  bool Add(const LockManager::OperationRef& operation);
+  // Called by the agent. False: the deferred entry is over.
+  bool Add(const LockTable::OperationRef& operation);
   bool IsOver() const;
 
  private:
   // Removes the executed operations, and follows the processes that have executed them.
-  void DropExecuted(std::vector<LockManager::OperationRef>& operations);
-  void TellIfStalled();
+  void DropExecuted(std::vector<LockTable::OperationRef>& operations);
+  void ReportIfStalled();
 
   Attachment* attachment_;
   segment::AgentRef agent_;
-  std::shared_ptr<VisitLog> log_;
+  std::shared_ptr<WorkerReports> log_;
   uint32_t shard_;
-  std::vector<LockManager::OperationRef> operations_;  // guarded by log_->mutex
-  bool is_over_ = false;                               // the same
+  std::vector<LockTable::OperationRef> operations_;  // guarded by log_->mutex
+  bool is_over_ = false;                             // the same
   uint64_t begin_ns_;
   bool has_waited_ = false;
-  bool has_told_ = false;
+  bool has_reported_ = false;
 };
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_SHARD_VISIT_H_
+#endif  // HOLDFAST_CORE_DEFERRED_ENTRY_H_

@@ -1,4 +1,4 @@
-#include "segment/intake.h"
+#include "segment/publication_list.h"
 
 #include <algorithm>
 #include <utility>
@@ -64,19 +64,19 @@ bool ReadTexts(Segment& segment, CellId id, const OperationCell& operation, Oper
 void PushOperation(Segment& segment, CellId id, OperationCell& operation) {
   const uint32_t index = operation.shard.Get();
   ShardHeader& shard = segment.shard(index);
-  operation.number.Set(OperationNumber(index, shard.intake_last.FetchAdd(1) + 1));
+  operation.number.Set(OperationNumber(index, shard.publication_count.FetchAdd(1) + 1));
   // If the agent dies before this store, it has asked for nothing. After it, the operation counts;
   // unless the process dies, and a repair finds it dead: then it leaves the operation out.
   operation.state.Publish(OperationState::kPending);
-  CellId head = shard.intake.Get();
+  CellId head = shard.publications.Get();
   do {
     operation.next.Set(head);
-  } while (!shard.intake.CompareExchange(head, id));
+  } while (!shard.publications.CompareExchange(head, id));
 }
 
 // Reverses the links, which no other thread reads any more.
-IntakeReader::IntakeReader(const ShardView& shard) : shard_(shard) {
-  CellId id = shard_.header().intake.Exchange(kNoCell);
+PublicationReader::PublicationReader(const ShardView& shard) : shard_(shard) {
+  CellId id = shard_.header().publications.Exchange(kNoCell);
   for (uint32_t steps = 0; id != kNoCell; ++steps) {
     OperationCell* const operation = Check(id);
     if (operation == nullptr || steps > shard_.MaxCells()) {
@@ -89,7 +89,7 @@ IntakeReader::IntakeReader(const ShardView& shard) : shard_(shard) {
   }
 }
 
-OperationCell* IntakeReader::Next(CellId& id) {
+OperationCell* PublicationReader::Next(CellId& id) {
   // The repair finds corrupted operations without the links.
   if (next_ == kNoCell || shard_.header().dirty.Get() != 0) return nullptr;
   OperationCell* const operation = Check(next_);
@@ -101,7 +101,7 @@ OperationCell* IntakeReader::Next(CellId& id) {
   return operation;
 }
 
-OperationCell* IntakeReader::Check(CellId id) const {
+OperationCell* PublicationReader::Check(CellId id) const {
   OperationCell* const operation = OperationAt(shard_.segment(), id);
   if (operation == nullptr || operation->shard.Get() != shard_.index()) return nullptr;
   const OperationState state = operation->state.Acquire();
@@ -113,8 +113,8 @@ OperationCell* IntakeReader::Check(CellId id) const {
 // early to execute it here: an earlier operation may have been pushed without being seen.
 std::vector<OperationRef> FindOperations(const ShardView& shard) {
   Segment& segment = shard.segment();
-  shard.header().intake.Exchange(kNoCell);
-  const uint64_t limit = OperationNumber(shard.index(), shard.header().intake_last.LoadRmw());
+  shard.header().publications.Exchange(kNoCell);
+  const uint64_t limit = OperationNumber(shard.index(), shard.header().publication_count.LoadRmw());
   std::vector<OperationRef> found;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
     if (!segment.IsClaimed(extent)) continue;
