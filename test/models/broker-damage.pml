@@ -1,4 +1,4 @@
-/* A broker whose journal is damaged (lib/backends/broker/server/gathering.js, docs/decisions/0031):
+/* A broker whose journal is damaged (lib/backends/broker/server/recovery.js, docs/decisions/0031):
  * the next one takes nothing from it. It lists the lifelines, and serves when each of their clients
  * has told what it holds, or has ended. If that takes too long it tells all who are connected that
  * their locks are lost, and ends; the one after it begins again.

@@ -1,5 +1,5 @@
-/* Who is the broker of a bucket (lib/backends/broker/claim.js): candidates that start at any time,
- * may be arbitrarily slow between two steps, and may die before each of them. A claim is a file that
+/* Which process is the broker of a bucket (lib/backends/broker/server/election.js): candidates that
+ * start at any time, may be arbitrarily slow between two steps, and may die before each of them. A claim is a file that
  * names the candidate's socket; to create one is exclusive.
  *
  * Promised: at most one candidate that lives serves.

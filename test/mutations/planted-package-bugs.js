@@ -208,7 +208,7 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'the look for deadlocks takes what has changed for what was there',
-    file: 'lib/backends/local/wait-walk.js',
+    file: 'lib/backends/local/lock-table.js',
     from: 'if (isStillSo(entry)) details',
     to: 'details',
     tests: ['test/js/backends/local/wait-walk.test.js'],

@@ -1,7 +1,7 @@
 'use strict';
 
 const net = require('node:net');
-const { proofOf } = require('../../lib/backends/broker/proof.js');
+const { proofOf } = require('../../lib/backends/broker/wire.js');
 const { machineNow } = require('../../lib/backends/broker/machine-clock.js');
 
 const NOWHERE = '/nowhere';

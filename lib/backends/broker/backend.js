@@ -3,27 +3,345 @@
 const { getEnvironmentData, setEnvironmentData, threadId } = require('node:worker_threads');
 const fs = require('node:fs');
 const net = require('node:net');
+const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
+const { apply, clearInterval, performance, setInterval, then } = require('../../time.js');
+const { machineNow } = require('./machine-clock.js');
+const { helloMessages, toDetail, toEvent, toInspection, VIEW } = require('./wire.js');
 const { createClientId } = require('../client-id.js');
 const { pidNamespace } = require('../pid-namespace.js');
-const { newLifeline, removeLifeline } = require('./lifeline-files.js');
-const { securityError, toBrokerFiles } = require('./broker-files.js');
-const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
-const { lazy } = require('../../lazy.js');
-const { performance } = require('../../time.js');
+const { newLifeline, removeLifeline, securityError, toBrokerFiles } = require('./broker-files.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { noteAttached } = require('../idle-agents.js');
 const { QUEUED } = require('../outcome.js');
 const { needRoom } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
-const { BrokerCalls, MAX_ANSWER_MS, SILENT, silenceError } = require('./broker-calls.js');
-const { askHolders, askHoldersSync } = require('./holders.js');
 const { Link } = require('./link.js');
-const { helloMessages } = require('./parts.js');
-const { SyncCalls, unconfirmedRelease } = require('./sync-calls.js');
+const { SyncCalls, unconfirmedRelease } = require('./sync-helper.js');
 const { TrackedRequests } = require('./tracked-requests.js');
-const { VIEW } = require('./wire.js');
-const { toInspection } = require('./wire-values.js');
+
+/**
+ * @typedef {object} Call
+ * @property {string} what
+ * @property {unknown[]} argument
+ * @property {number} t  when it was made, by the clock of this process
+ * @property {boolean} isAwaited
+ * @property {number} checks  of a silent broker, since it was made
+ * @property {Record<string, unknown[]>} parts  of the lists of its answer, by key, so far
+ * @property {(value: any) => void} resolve
+ * @property {(error: Error) => void} reject
+ */
+
+/** How long a program waits for the answer to a call that a living broker answers. */
+const MAX_ANSWER_MS = 10_000;
+const SILENT = 'the broker has not answered: is it stopped?';
+const silenceError = () => invalidStateError(`For ${MAX_ANSWER_MS} ms ${SILENT}`);
+
+/**
+ * How often it is checked whether the broker is silent. A thread that is stopped or busy makes no
+ * checks, so that time does not count.
+ */
+const CHECK_MS = 1000;
+const MAX_CHECKS = MAX_ANSWER_MS / CHECK_MS;
+/** A broker that takes over reads a journal before it greets its clients. */
+const MAX_CHECKS_OF_GREETING = 30;
+
+/** Calls that the broker has still to answer; each further broker receives them again. */
+class BrokerCalls {
+  /** @type {Map<number, Call>} */
+  #calls = new Map();
+  #lastCall = 0;
+  /** @type {NodeJS.Timeout | undefined} while the program awaits an answer */
+  #timer = undefined;
+  /** The broker has sent something since the last check. */
+  #hasAnswered = false;
+  /** How much the kernel had taken when it took no more. */
+  #sentWhenFull = Infinity;
+  #link;
+  #keepAlive;
+
+  /**
+   * @param {Link} link
+   * @param {LoopKeepAlive} keepAlive
+   */
+  constructor(link, keepAlive) {
+    this.#link = link;
+    this.#keepAlive = keepAlive;
+  }
+
+  get isIdle() {
+    return this.#calls.size === 0;
+  }
+
+  /**
+   * @param {string} what
+   * @param {unknown[]} argument
+   * @param {boolean} [isAwaited]  by the program: it keeps the event loop alive, and rejects with
+   *   an InvalidStateError if the broker is silent
+   * @param {number} [t]  when it was made, if not now
+   * @returns {Promise<any>}
+   */
+  ask(what, argument, isAwaited = true, t = machineNow()) {
+    return new Promise((resolve, reject) => {
+      this.#lastCall += 1;
+      const call = { what, argument, t, isAwaited, checks: 0, parts: {}, resolve, reject };
+      this.#calls.set(this.#lastCall, call);
+      if (isAwaited) {
+        this.#keepAlive.ref();
+        this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
+      }
+      this.#link.send(toMessage(this.#lastCall, call, (at) => this.#link.toBrokerTime(at)));
+    });
+  }
+
+  /** A message has come from the broker, whatever it is about. */
+  noteAnswer() {
+    this.#hasAnswered = true;
+  }
+
+  /**
+   * A broker that sends nothing may be reading what clients have sent: then it is not silent.
+   * Without a connection, the search for a broker has a bound.
+   */
+  #check() {
+    const { isConnected, isOpen, sentBytes, unsentBytes } = this.#link;
+    const isSilent = isConnected && !this.#hasAnswered && !(sentBytes > this.#sentWhenFull);
+    this.#hasAnswered = false;
+    this.#sentWhenFull = unsentBytes > 0 ? sentBytes : Infinity;
+    const maxChecks = isOpen ? MAX_CHECKS : MAX_CHECKS_OF_GREETING;
+    const calls = [...this.#calls].filter(([, { isAwaited }]) => isAwaited);
+    for (const [id, call] of calls) {
+      call.checks = isSilent ? call.checks + 1 : 0;
+      if (call.checks > maxChecks) this.#take(id)?.reject(silenceError());
+    }
+    if (calls.length > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /**
+   * @param {number} id
+   * @param {unknown} value
+   */
+  receive(id, value) {
+    const call = this.#take(id);
+    call?.resolve(joined(call.parts, value));
+  }
+
+  /**
+   * @param {number} id
+   * @param {string} key  of a list in the answer; '': the answer is the list
+   * @param {unknown[]} items
+   */
+  receivePart(id, key, items) {
+    const parts = this.#calls.get(id)?.parts;
+    if (parts !== undefined) parts[key] = parts[key]?.concat(items) ?? items;
+  }
+
+  /**
+   * @param {number} id
+   * @param {Error} error
+   */
+  receiveError(id, error) {
+    this.#take(id)?.reject(error);
+  }
+
+  /**
+   * All calls for another broker, in the order in which they were made.
+   * @param {(t: number) => number} toBrokerTime
+   */
+  messages(toBrokerTime) {
+    const calls = [...this.#calls].sort(([, a], [, b]) => a.t - b.t);
+    return calls.map(([id, call]) => {
+      call.parts = {}; // an earlier broker may have sent some
+      call.checks = 0;
+      return toMessage(id, call, toBrokerTime);
+    });
+  }
+
+  /** @param {Error} error */
+  failAll(error) {
+    for (const id of [...this.#calls.keys()]) this.#take(id)?.reject(error);
+  }
+
+  /** @param {number} id */
+  #take(id) {
+    const call = this.#calls.get(id);
+    if (call === undefined) return undefined;
+    this.#calls.delete(id);
+    if (call.isAwaited) this.#keepAlive.unref();
+    return call;
+  }
+}
+
+/**
+ * @param {number} id
+ * @param {Pick<Call, 'what' | 'argument' | 't'>} call
+ * @param {(t: number) => number} toBrokerTime
+ */
+const toMessage = (id, { what, argument, t }, toBrokerTime) => [
+  '?',
+  id,
+  what,
+  toBrokerTime(t),
+  argument,
+];
+
+/**
+ * @param {Record<string, unknown[]>} parts
+ * @param {any} value
+ */
+function joined(parts, value) {
+  for (const [key, items] of Object.entries(parts)) {
+    if (key === '') return items.concat(value);
+    value[key] = items.concat(value[key]);
+  }
+  return value;
+}
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
+/** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
+
+let lastId = 0;
+
+/**
+ * A watch that the broker keeps; what has not been read is there. Another broker begins a new one,
+ * and what happened between the two is counted as one missed event.
+ * @implements {LockBackendWatch}
+ */
+class BrokerWatch {
+  #calls;
+  #name;
+  #end;
+  #id;
+  /** When it was opened: each broker orders it among the requests by that time. */
+  #t = machineNow();
+  /** A broker knows of it. */
+  isOpen = false;
+  #isClosed = false;
+  /** @type {Error | undefined} */
+  #error = undefined;
+  #hasMissed = false;
+  /** @type {(() => void) | undefined} ends a read that waits */
+  #stop = undefined;
+
+  /**
+   * @param {BrokerCalls} calls
+   * @param {string | undefined} name
+   * @param {() => void} end
+   */
+  constructor(calls, name, end) {
+    this.#calls = calls;
+    this.#name = name;
+    this.#end = end;
+    lastId += 1;
+    this.#id = lastId;
+    this.#open();
+  }
+
+  get #argument() {
+    return [this.#id, this.#name ?? null];
+  }
+
+  /** As it crosses, for a helper thread. */
+  get state() {
+    return [this.#t, this.#argument];
+  }
+
+  #open() {
+    this.#calls.ask('watch', this.#argument, false, this.#t).then(
+      () => (this.isOpen = true),
+      (error) => this.fail(error),
+    );
+  }
+
+  /** Another broker has come. */
+  reopen() {
+    if (!this.isOpen) return; // the first call is sent again
+    this.isOpen = false;
+    this.#hasMissed = true;
+    this.#open();
+  }
+
+  /** @param {number} max */
+  async read(max) {
+    if (this.#error !== undefined) throw this.#error;
+    if (this.#isClosed) return [];
+    const stopped = new Promise((resolve) => {
+      this.#stop = () => resolve([]);
+    });
+    const events = await Promise.race([
+      this.#calls.ask('readWatch', [this.#id, max], false),
+      stopped,
+    ]);
+    if (this.#error !== undefined) throw this.#error;
+    return this.#isClosed ? [] : this.#toEvents(events);
+  }
+
+  /** @param {any[]} events */
+  #toEvents(events) {
+    const missed = this.#hasMissed ? 1 : 0;
+    this.#hasMissed = false;
+    const [first, ...others] = events.map(toEvent);
+    return first === undefined ? [] : [{ ...first, lost: first.lost + missed }, ...others];
+  }
+
+  /**
+   * There will be no more.
+   * @param {Error} error
+   */
+  fail(error) {
+    if (this.#isClosed) return;
+    this.#error = error;
+    this.#end();
+    this.#stop?.();
+  }
+
+  close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#end();
+    this.#stop?.();
+    this.#calls.ask('closeWatch', [this.#id], false).catch(ignore);
+  }
+}
+
+/** The broker forgets it together with its client. */
+function ignore() {}
+
+/** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+
+/**
+ * @param {any[]} holders  as they cross: without their name
+ * @param {string} name
+ * @returns {LockDetail[]}
+ */
+const toHolders = (holders, name) => holders.map((holder) => toDetail({ ...holder, name }));
+
+/**
+ * @param {BrokerCalls} calls
+ * @param {string} name
+ * @param {number} max
+ * @returns {Promise<LockDetail[]>} none, where there is no broker any more
+ */
+const askHolders = (calls, name, max) =>
+  apply(then, calls.ask('holdersOf', [name, max], false), [
+    (/** @type {any[]} */ holders) => toHolders(holders, name),
+    () => [],
+  ]);
+
+/**
+ * @param {() => { value: any }} ask  blocks the thread
+ * @param {string} name
+ * @returns {LockDetail[]} none without an answer, or if a blocked thread cannot take the answer
+ */
+function askHoldersSync(ask, name) {
+  try {
+    return toHolders(ask().value ?? [], name);
+  } catch {
+    return [];
+  }
+}
 
 /** One for all copies of this module that a thread may have loaded. */
 const THREAD_KEY = Symbol.for('holdfast.thread');
@@ -182,8 +500,6 @@ function leavePlace(clientId) {
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
 
-const BrokerWatch = lazy(() => require('./broker-watch.js').BrokerWatch);
-
 /** Escaped, a name or label takes up to six times as many units: fewer than the longest line. */
 const MAX_NAME_UNITS = 2 ** 21;
 /** A thread whose time is over waits no longer for a broker that is stopped. */
@@ -212,7 +528,7 @@ class BrokerBackend {
   /** Of all that waits for a word of the broker. */
   #keepAlive = new LoopKeepAlive();
   #tracked = new TrackedRequests(this.#keepAlive, (id) => this.#link.send(['f', id]));
-  /** @type {Set<import('./broker-watch.js').BrokerWatch>} */
+  /** @type {Set<BrokerWatch>} */
   #watches = new Set();
   #syncCalls;
   /** The last blocking holdersOf() had no answer. */
@@ -498,8 +814,7 @@ class BrokerBackend {
   watch(name) {
     this.#checkOpen();
     this.#connect();
-    const Watch = BrokerWatch();
-    const watch = new Watch(this.#calls, name, () => this.#watches.delete(watch));
+    const watch = new BrokerWatch(this.#calls, name, () => this.#watches.delete(watch));
     this.#watches.add(watch);
     return watch;
   }
@@ -614,4 +929,4 @@ class BrokerBackend {
   }
 }
 
-module.exports = { Lifeline, BrokerBackend };
+module.exports = { BrokerBackend, BrokerCalls, Lifeline };

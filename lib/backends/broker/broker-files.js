@@ -6,9 +6,20 @@ const { createClientId } = require('../client-id.js');
 const { toBucketName, userOfMachine } = require('../bucket-directory.js');
 const { invalidStateError } = require('../../errors.js');
 const { variable } = require('../process-environment.js');
-const { defaultDirectory, folderNameOf, platformOf } = require('./platform.js');
-const { hasEnded } = require('./process-start.js');
-const { removeFile } = require('./remove-file.js');
+const { defaultDirectory, folderNameOf, platformOf, hasEnded } = require('./platform.js');
+const { dateNow } = require('../../time.js');
+
+/**
+ * Removes a file, if it is there. Unlike fs.rmSync(), it loads nothing into the memory of a broker.
+ * @param {string} file
+ */
+function removeFile(file) {
+  try {
+    fs.unlinkSync(file);
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'ENOENT') throw error;
+  }
+}
 
 /**
  * Which folder a path leads to, in whatever container: a path like /dev/shm is another one in each.
@@ -395,4 +406,141 @@ function toBrokerFiles({ bucket = 'default', directory }) {
   return new BrokerFiles(bucket, chosen || defaultDirectory(platformOf()));
 }
 
-module.exports = { BrokerFiles, isShortage, namesIn, securityError, toBrokerFiles };
+/**
+ * The sockets of brokers and candidates: in the folder of claims, or in the short directory where
+ * their paths would be too long. All buckets of the user share that one, so a file in the folder of
+ * claims, `at-s<id>`, says which of its sockets are of this bucket. It is there before the socket.
+ */
+
+const SOCKET_NAME = /^s[0-9a-f]{16}$/;
+const BROKER_POINTER_NAME = /^at-(s[0-9a-f]{16})$/;
+
+/**
+ * @param {BrokerFiles} place
+ * @returns {string} a name for a new socket
+ */
+function newBrokerSocket(place) {
+  const name = place.newSocketName(place.claimsFolder);
+  if (place.hasSocketFiles && path.dirname(name) !== place.claimsFolder) {
+    const pointer = path.join(place.claimsFolder, `at-${path.basename(name)}`);
+    fs.writeFileSync(pointer, '', { mode: PRIVATE_FILE, flag: 'wx' });
+  }
+  return name;
+}
+
+/**
+ * Removes what brokers and candidates before have left behind; those that still listen lose.
+ * @param {BrokerFiles} place
+ * @param {string} own  stays
+ */
+function removeBrokerSockets(place, own) {
+  for (const name of namesIn(place.claimsFolder)) {
+    const file = path.join(place.claimsFolder, name);
+    const [, elsewhere] = BROKER_POINTER_NAME.exec(name) ?? [];
+    if (SOCKET_NAME.test(name) && file !== own) removeFile(file);
+    if (elsewhere === undefined || elsewhere === path.basename(own)) continue;
+    removeFile(path.join(place.shortDirectory, elsewhere));
+    removeFile(file);
+  }
+}
+
+/**
+ * The folder of lifelines names every client that may hold a lock: `s<id>` is the socket itself,
+ * `at-<id>` a file that names a socket which cannot be there, because its path would be too long or
+ * because sockets are no files here. Either appears when the socket listens. So a refused
+ * connection proves that the client listens no more.
+ */
+
+const LIFELINE_POINTER_NAME = /^at-[0-9a-z-]+$/;
+const LIFELINE_DRAFT_NAME = /^d[0-9a-f]{16}$/;
+/** A socket that has not got its name by then never gets it: its client makes another one. */
+const MAX_DRAFT_AGE_MS = 60_000;
+
+/**
+ * @param {BrokerFiles} place
+ * @param {string} socket
+ */
+const pointerTo = (place, socket) =>
+  path.join(place.lifelinesFolder, `at-${/** @type {string} */ (socket.split(/[/\\]/).pop())}`);
+
+/**
+ * The path at which a new lifeline has to listen, and the function that makes it known afterwards.
+ * @param {BrokerFiles} place
+ * @returns {{ name: string, listenAt: string, publish: () => void }} the name is for lifelinePath()
+ */
+function newLifeline(place) {
+  const socket = place.newSocketName(place.lifelinesFolder);
+  if (path.dirname(socket) === place.lifelinesFolder) {
+    const name = path.basename(socket);
+    const listenAt = path.join(place.lifelinesFolder, `d${name.slice(1)}`);
+    return { name, listenAt, publish: () => fs.renameSync(listenAt, socket) };
+  }
+  const publish = () => fs.writeFileSync(pointerTo(place, socket), socket, { mode: PRIVATE_FILE });
+  return { name: socket, listenAt: socket, publish };
+}
+
+/**
+ * @param {BrokerFiles} place
+ * @returns {string[]} the names of the lifelines of all clients, dead ones included
+ */
+function listLifelines(place) {
+  return namesIn(place.lifelinesFolder).flatMap((name) => {
+    if (SOCKET_NAME.test(name)) return [name];
+    if (!LIFELINE_POINTER_NAME.test(name)) return [];
+    const file = path.join(place.lifelinesFolder, name);
+    // A client that has not written it to its end has not yet spoken to a broker.
+    const socket = readPointer(file);
+    return socket !== '' && pointerTo(place, socket) === file ? [socket] : [];
+  });
+}
+
+/** @param {string} file */
+function readPointer(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    if (/** @type {any} */ (error).code === 'ENOENT') return ''; // its client has ended meanwhile
+    throw error;
+  }
+}
+
+/**
+ * @param {BrokerFiles} place
+ * @param {string} name  of a lifeline on which no client listens any more
+ */
+function removeLifeline(place, name) {
+  if (SOCKET_NAME.test(name)) return removeFile(place.lifelinePath(name));
+  const pointer = pointerTo(place, name);
+  if (readPointer(pointer) !== name) return;
+  if (place.hasSocketFiles) removeFile(name);
+  removeFile(pointer);
+}
+
+/** @param {BrokerFiles} place */
+function removeOldDrafts(place) {
+  for (const name of namesIn(place.lifelinesFolder)) {
+    const file = path.join(place.lifelinesFolder, name);
+    if (LIFELINE_DRAFT_NAME.test(name) && ageOf(file) > MAX_DRAFT_AGE_MS) removeFile(file);
+  }
+}
+
+/** @param {string} file */
+function ageOf(file) {
+  const stat = fs.statSync(file, { throwIfNoEntry: false });
+  return stat === undefined ? 0 : dateNow() - stat.mtimeMs;
+}
+
+module.exports = {
+  removeFile,
+  BrokerFiles,
+  isShortage,
+  namesIn,
+  securityError,
+  toBrokerFiles,
+  newBrokerSocket,
+  removeBrokerSockets,
+  listLifelines,
+  newLifeline,
+  removeLifeline,
+  removeOldDrafts,
+};

@@ -1,15 +1,425 @@
 'use strict';
 
-const { apply, clearTimeout, setTimeout, then } = require('../../time.js');
+const net = require('node:net');
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { lazy } = require('../../lazy.js');
+const { apply, clearTimeout, dateNow, setTimeout, then } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
-const { Launcher } = require('./launcher.js');
+const { BUILD, REPLACED, REPLACED_STATUS } = require('../../build-id.js');
+const { packageFile } = require('../../package-files.js');
 const { CLOCK_KIND, clockLead, machineNow } = require('./machine-clock.js');
-const { isProof, newNonce, proofOf } = require('./proof.js');
-const { LineReader, toLine } = require('./lines.js');
-const { WIRE_VERSION } = require('./wire.js');
+const { isShortage } = require('./broker-files.js');
+const { commandFor, isProcessThere, packedAs } = require('./platform.js');
+const { isProof, LineReader, newNonce, proofOf, toLine, WIRE_VERSION } = require('./wire.js');
+
+/** @typedef {(bytes: Buffer, length: number) => void} OnBytes  the first `length` of them count */
+
+const { bun, deno } = process.versions;
+const isNode = bun === undefined && deno === undefined;
+
+const BUFFER_BYTES = 2 ** 16;
+/** Of all connections of the thread: what one reading has brought is used before the next one. */
+const sharedBuffer = lazy(() => Buffer.allocUnsafeSlow(BUFFER_BYTES));
+
+/**
+ * A client's end of a connection. On Node it reads without a readable stream and its buffers, which
+ * saves a tenth of a round trip.
+ */
+class ClientSocket {
+  socket;
+  /** @type {OnBytes} */
+  #onBytes = () => {};
+
+  /** @param {string} address */
+  constructor(address) {
+    this.socket = isNode
+      ? net.connect({ path: address, onread: this.#onRead() })
+      : net.connect(address);
+    this.socket.unref();
+  }
+
+  #onRead() {
+    const callback = (/** @type {number} */ length, /** @type {Uint8Array} */ bytes) => {
+      this.#onBytes(/** @type {Buffer} */ (bytes), length);
+      return true; // continues to read
+    };
+    return { buffer: sharedBuffer(), callback };
+  }
+
+  /**
+   * To be called in the turn of the loop in which the connection came up, before anything is read.
+   * @param {OnBytes} onBytes
+   */
+  read(onBytes) {
+    this.#onBytes = onBytes;
+    if (!isNode)
+      this.socket.on('data', (bytes) => onBytes(/** @type {any} */ (bytes), bytes.length));
+  }
+}
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
-/** @typedef {import('./launcher.js').Found} Found */
+/** @typedef {import('./broker-files.js').Claim} Claim */
+
+/**
+ * A connection, the claim that it leads to, and when it was requested.
+ * @typedef {{ connection: ClientSocket, claim: Claim, askedAt: number }} Found
+ */
+
+/** A broker without connections ends after this time. */
+const IDLE_MS = 10_000;
+/**
+ * One of many clients starts a broker. Another client does after START_MS, or at once if the
+ * starting process is gone. The latter has a limit: a broker that cannot run would be started
+ * without end.
+ */
+const START_MS = 3000;
+const MAX_QUICK_STARTS = 5;
+const GIVE_UP_MS = 30_000;
+const FIRST_PAUSE_MS = 2;
+const MAX_PAUSE_MS = 50;
+/** One look and its pause take no longer where the thread runs. */
+const MAX_LOOK_MS = 1000;
+/** A file could be made, and not written. */
+const FULL = ['ENOSPC', 'EDQUOT'];
+const MAX_LOG_BYTES = 2 ** 16;
+const PRIVATE_FILE = 0o600;
+
+/** In the environment of a broker. Only an application that was started as one can read it here. */
+const STARTED_AS_BROKER = 'HOLDFAST_STARTED_AS_BROKER';
+/** Begins a mark that such an application writes for its starter; its path follows. */
+const NO_BROKER = 'no broker: ';
+
+const NO_INTERPRETER = lazy(() => ({ reason: packedAs() }));
+
+/** @param {string} reason */
+const noInterpreter = (reason) =>
+  new DOMException(
+    `No broker can be started: ${process.execPath} is a single-file program and no interpreter ` +
+      `(${reason}). A broker that another program has started serves this one, too; HOLDFAST_URL ` +
+      'or the option url names another backend',
+    'NotSupportedError',
+  );
+
+/** @param {number} ms */
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
+
+/**
+ * @param {Claim} claim
+ * @returns {Promise<{ connection: ClientSocket } | { code: string | undefined }>} or why not
+ */
+function connect(claim) {
+  return new Promise((resolve) => {
+    const connection = new ClientSocket(claim.socket);
+    const { socket } = connection;
+    const onError = (/** @type {any} */ { code }) => resolve({ code });
+    socket.once('error', onError);
+    socket.once('connect', () => {
+      socket.off('error', onError);
+      resolve({ connection });
+    });
+  });
+}
+
+/**
+ * The content of a mark: of one length, so that the second pid covers all of the first.
+ * @param {number} pid
+ */
+const markOf = (pid) => String(pid).padEnd(10);
+
+const OF_STDIO = 2;
+const MAX_INHERITED = 2 ** 16;
+const CLOSE_ON_EXEC = 0o2000000;
+
+/**
+ * The descriptors of this process that a started program would inherit, as a shell's redirections.
+ * libuv closes them on macOS, and Windows inherits only what is listed.
+ * @returns {number[]} none where there is no /proc, and none on Bun and Deno, whose spawn() passes
+ * no more than the standard streams
+ */
+function inheritedDescriptors() {
+  if ('bun' in process.versions || 'deno' in process.versions) return [];
+  try {
+    const limits = fs.readFileSync('/proc/self/limits', 'utf8');
+    // A descriptor opened before the limit was lowered may be above it, and cannot be replaced.
+    const end = Math.min(Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1]), MAX_INHERITED);
+    const descriptors = fs.readdirSync('/proc/self/fd').map(Number);
+    return descriptors.filter((descriptor) => descriptor < end && isInherited(descriptor));
+  } catch {
+    return [];
+  }
+}
+
+/** @param {number} descriptor */
+function isInherited(descriptor) {
+  if (descriptor <= OF_STDIO) return false;
+  try {
+    const info = fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8');
+    return (Number.parseInt(/^flags:\s*(\d+)/m.exec(info)?.[1] ?? '', 8) & CLOSE_ON_EXEC) === 0;
+  } catch {
+    return false; // closed meanwhile
+  }
+}
+
+/** Finds the broker of a place, or starts it. */
+class Launcher {
+  #place;
+  #isOver = false;
+  #lookedAt = machineNow();
+  /** How long the search for the broker has taken. */
+  #triedMs = 0;
+  #pauseMs = FIRST_PAUSE_MS;
+  #starts = 0;
+  /** @type {string | undefined} why there is no broker, as far as it is known */
+  #cause = undefined;
+  /** @type {DOMException | undefined} there will be none, as without an interpreter */
+  #fatal = undefined;
+  /** The log of earlier brokers says nothing of this one. */
+  #logStart = 0;
+
+  /** @param {BrokerFiles} place */
+  constructor(place) {
+    this.#place = place;
+  }
+
+  get cause() {
+    return this.#cause;
+  }
+
+  /** Ends reach(). */
+  giveUp() {
+    this.#isOver = true;
+  }
+
+  /**
+   * @returns {Promise<Found | undefined>} undefined after giveUp()
+   * @throws DOMException when the place cannot be used, or no broker comes up
+   */
+  async reach() {
+    this.#place.ensure();
+    this.#logStart = fs.statSync(this.#logFile, { throwIfNoEntry: false })?.size ?? 0;
+    while (!this.#isOver) {
+      const look = await this.#look();
+      if ('connection' in look) {
+        if (!this.#isOver) return look;
+        look.connection.socket.destroy();
+        return undefined;
+      }
+      if (this.#fatal !== undefined) throw this.#fatal;
+      if (this.#triedMs > GIVE_UP_MS) throw this.#failure(look.code);
+      await this.#pause();
+    }
+    return undefined;
+  }
+
+  /** @returns {Promise<Found | { code: string | undefined }>} connected, or why not */
+  async #look() {
+    try {
+      const number = this.#place.highestClaim();
+      const claim = number === 0 ? undefined : this.#place.readClaim(number);
+      const askedAt = machineNow();
+      const found = claim === undefined ? { code: undefined } : await connect(claim);
+      if (claim !== undefined && 'connection' in found) {
+        return { connection: found.connection, claim, askedAt };
+      }
+      const { code } = /** @type {{ code: string | undefined }} */ (found);
+      // Without a claim to read there is none, or a later one by the next look.
+      const isGone = claim === undefined || (await this.#place.isProofOfDeath(code, claim));
+      if (isGone) {
+        this.#checkInterpreter(number + 1);
+        if (this.#mayStart(number + 1)) this.#start(number + 1);
+      }
+      return { code };
+    } catch (error) {
+      if (!isShortage(error)) throw error;
+      const { code, message } = /** @type {any} */ (error);
+      this.#cause = message;
+      return { code }; // others may give descriptors back
+    }
+  }
+
+  /** Time in which this thread did not run, being stopped or busy, is no time of trying. */
+  async #pause() {
+    await pause(this.#pauseMs);
+    this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+    const now = machineNow();
+    this.#triedMs += Math.min(now - this.#lookedAt, MAX_LOOK_MS);
+    this.#lookedAt = now;
+  }
+
+  /**
+   * In a single-file program process.execPath is the application: the start of a broker would start
+   * the application, which would start the next one. Known packers are refused before anything is
+   * started. The application of another packer refuses when it was started as a broker, and its
+   * starter reads that in the mark: a chain of starts ends after one.
+   * @param {number} number
+   * @throws DOMException (NotSupportedError)
+   */
+  #checkInterpreter(number) {
+    const packing = NO_INTERPRETER();
+    const ownMark = NO_BROKER + process.execPath;
+    if (packing.reason === undefined && process.env[STARTED_AS_BROKER] !== undefined) {
+      this.#overwriteMark(number, ownMark);
+      packing.reason = 'it was started as a broker itself';
+    } else if (packing.reason === undefined && this.#readMark(number) === ownMark) {
+      packing.reason = 'it does not run the program that it is given';
+    }
+    if (packing.reason !== undefined) throw noInterpreter(packing.reason);
+  }
+
+  /** @param {number} number */
+  #readMark(number) {
+    try {
+      return fs.readFileSync(this.#markFile(number), 'utf8');
+    } catch {
+      return undefined; // there is none
+    }
+  }
+
+  /**
+   * Whether this client is to start broker `number`. Only to spare the machine: that there is one
+   * is the matter of the claim.
+   * @param {number} number
+   */
+  #mayStart(number) {
+    const mark = this.#markFile(number);
+    try {
+      fs.writeFileSync(mark, markOf(process.pid), { flag: 'wx', mode: PRIVATE_FILE });
+      return true;
+    } catch (error) {
+      const { code } = /** @type {any} */ (error);
+      if (code !== 'EEXIST') {
+        // It is there, and empty. Without a free descriptor it may be another client's.
+        if (FULL.includes(code)) this.#writeMark(number, undefined);
+        throw error;
+      }
+    }
+    try {
+      if (this.#isAtWork(mark)) return false;
+      fs.rmSync(mark, { force: true });
+    } catch {
+      // The broker has come and removed it.
+    }
+    return false;
+  }
+
+  /** @param {number} number  of the broker that is being started */
+  #markFile(number) {
+    return path.join(this.#place.folder, `starting.${number}`);
+  }
+
+  /** @param {string} mark */
+  #isAtWork(mark) {
+    if (dateNow() - fs.statSync(mark).mtimeMs >= START_MS) return false;
+    const pid = Number(fs.readFileSync(mark, 'utf8'));
+    return this.#starts >= MAX_QUICK_STARTS || pid === 0 || isProcessThere(pid);
+  }
+
+  /** @param {number} number */
+  #start(number) {
+    this.#starts += 1;
+    const { directory, bucket } = this.#place;
+    const idleMs = Number(process.env.HOLDFAST_BROKER_IDLE_MS ?? IDLE_MS);
+    const options = JSON.stringify({ directory, bucket, number, idleMs, build: BUILD });
+    const { file, args, env } = commandFor(packageFile('broker.js'), [options]);
+    const inherited = inheritedDescriptors();
+    const log = this.#openLog(number);
+    /** @type {import('node:child_process').StdioOptions} */
+    const stdio = ['ignore', 'ignore', log];
+    // The log takes the place of each: a broker that kept one would keep its lock, or its pipe.
+    for (const descriptor of inherited) stdio[descriptor] = log;
+    const child = spawn(file, args, {
+      cwd: path.parse(directory).root, // keeps no directory busy
+      detached: true,
+      env: /** @type {any} */ ({ ...env, [STARTED_AS_BROKER]: '1' }),
+      stdio: Array.from(stdio, (target) => target ?? 'ignore'),
+      windowsHide: true,
+    });
+    fs.closeSync(log);
+    child.on('error', (error) => this.#onStartError(error));
+    child.on('exit', (code, signal) => {
+      if (code === REPLACED_STATUS) this.#fatal = invalidStateError(REPLACED);
+      if (code !== 0) this.#cause = `the broker ended with ${signal ?? `status ${code}`}`;
+    });
+    child.unref();
+    this.#writeMark(number, child.pid);
+  }
+
+  /** @param {Error} error */
+  #onStartError(error) {
+    this.#cause = error.message;
+    if (isShortage(error) || /** @type {any} */ (error).code === 'EAGAIN') return; // may pass
+    this.#fatal = invalidStateError(`A broker cannot be started: ${error.message}`);
+  }
+
+  /**
+   * Now the broker is what others wait for, not this client.
+   * @param {number} number
+   * @param {number | undefined} pid  undefined: it could not be started
+   */
+  #writeMark(number, pid) {
+    try {
+      if (pid === undefined) fs.rmSync(this.#markFile(number), { force: true });
+      else this.#overwriteMark(number, markOf(pid));
+    } catch {
+      // The folder was removed: the next look says so.
+    }
+  }
+
+  /**
+   * @param {number} number
+   * @param {string} text
+   */
+  #overwriteMark(number, text) {
+    try {
+      fs.writeFileSync(this.#markFile(number), text, { flag: 'r+' });
+    } catch {
+      // The broker has come and removed it.
+    }
+  }
+
+  get #logFile() {
+    return path.join(this.#place.folder, 'log');
+  }
+
+  /** @param {number} number */
+  #openLog(number) {
+    try {
+      const fd = fs.openSync(this.#logFile, 'a', PRIVATE_FILE);
+      if (fs.fstatSync(fd).size > MAX_LOG_BYTES) fs.ftruncateSync(fd);
+      return fd;
+    } catch (error) {
+      this.#writeMark(number, undefined); // others may start it
+      throw error;
+    }
+  }
+
+  /** @param {string | undefined} code */
+  #failure(code) {
+    const why = [this.#cause ?? code, this.#reasonInLog()].filter((text) => text !== undefined);
+    return invalidStateError(
+      `No broker came up within ${GIVE_UP_MS} ms in ${this.#place.folder}${
+        why.length === 0 ? '' : `: ${why.join('; ')}`
+      }`,
+    );
+  }
+
+  /** @returns {string | undefined} the last error that a broker has written since reach() began */
+  #reasonInLog() {
+    try {
+      const log = fs.readFileSync(this.#logFile);
+      const lines = log.subarray(log.length < this.#logStart ? 0 : this.#logStart).toString();
+      return lines.split('\n').findLast((line) => REASON.test(line));
+    } catch {
+      return undefined; // there is none: a broker was never started
+    }
+  }
+}
+
+/** A line of a log that is no part of a stack. */
+const REASON = /^(?:broker\b|\w*Error\b|.*: error )/;
+
 /** @typedef {import('node:net').Socket} Socket */
 
 /**
@@ -224,4 +634,4 @@ function leadOf([kind, now, lead], askedAt) {
   return clockLead({ kind, now, wallLead: lead }, ours);
 }
 
-module.exports = { Link };
+module.exports = { Launcher, Link };

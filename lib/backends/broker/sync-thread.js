@@ -8,7 +8,7 @@ const { checkBuild } = require('../../build-id.js');
 const { machineNow } = require('./machine-clock.js');
 const { Link } = require('./link.js');
 const { BrokerFiles } = require('./broker-files.js');
-const { helloMessages } = require('./parts.js');
+const { helloMessages } = require('./wire.js');
 const {
   HEAD_BYTES,
   HEAD_WORDS,

@@ -13,7 +13,7 @@ const { needRoom } = require('../stack-room.js');
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
-/** @typedef {import('./lock-entry.js').LockEntry} LockEntry */
+/** @typedef {import('./lock-table.js').LockEntry} LockEntry */
 
 const threadId = lazy(() => require('node:worker_threads').threadId);
 

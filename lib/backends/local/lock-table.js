@@ -1,9 +1,326 @@
 'use strict';
 
+const { isGrantable } = require('../grantable.js');
+const { eachOf, runSliced } = require('../../sliced.js');
 const { clearTimeout, dateNow, performance, setTimeout } = require('../../time.js');
-const { LockEntry, LockResource } = require('./lock-entry.js');
 const { TokenCounter } = require('./token-counter.js');
-const { lazy } = require('../../lazy.js');
+
+/** @typedef {EntryList<LockEntry>} List */
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+/** @typedef {import('../../../types/locks.d.ts').LockInfo} LockInfo */
+
+/**
+ * A list in the order of insertion, with removal from anywhere in constant time. An entry carries
+ * its own links and is in one list at most.
+ * @template {{ list: EntryList<any> | null, previous: any, next: any }} E
+ */
+class EntryList {
+  /** @type {E | null} */
+  first = null;
+  size = 0;
+  /** @type {E | null} */
+  #last = null;
+
+  /** @param {E} entry  in no list */
+  append(entry) {
+    entry.list = this;
+    entry.previous = this.#last;
+    if (this.#last === null) this.first = entry;
+    else this.#last.next = entry;
+    this.#last = entry;
+    this.size += 1;
+  }
+
+  /**
+   * Inserts an entry in order. Entries usually arrive in order, so the search begins at the end.
+   * @param {E} entry  in no list
+   * @param {(a: E, b: E) => boolean} isBefore
+   */
+  insert(entry, isBefore) {
+    let next = null;
+    for (let last = this.#last; last !== null && isBefore(entry, last); last = last.previous) {
+      next = last;
+    }
+    if (next === null) {
+      this.append(entry);
+      return;
+    }
+    entry.list = this;
+    entry.previous = next.previous;
+    entry.next = next;
+    if (entry.previous === null) this.first = entry;
+    else entry.previous.next = entry;
+    next.previous = entry;
+    this.size += 1;
+  }
+
+  /** @param {E} entry  in this list */
+  remove(entry) {
+    const { previous, next } = entry;
+    if (previous === null) this.first = next;
+    else previous.next = next;
+    if (next === null) this.#last = previous;
+    else next.previous = previous;
+    entry.list = entry.previous = entry.next = null;
+    this.size -= 1;
+  }
+
+  *[Symbol.iterator]() {
+    for (let entry = this.first; entry !== null; entry = entry.next) yield entry;
+  }
+}
+
+/**
+ * @param {{ tokenHigh: number, tokenLow: number }} request  granted, or the token of an enclosing
+ * lock
+ */
+const tokenOf = ({ tokenHigh, tokenLow }) => (BigInt(tokenHigh) << 32n) | BigInt(tokenLow);
+
+/** The number of the newest entry. */
+let lastNumber = 0;
+
+/**
+ * A request in the table: in its resource's queue, among the holders, or (once it has ended) in
+ * neither.
+ */
+class LockEntry {
+  /** @type {List | null} */
+  list = null;
+  /** @type {LockEntry | null} */
+  previous = null;
+  /** @type {LockEntry | null} */
+  next = null;
+  /**
+   * @type {import('../../../types/backend.d.ts').LockLossReason | undefined} why the lock was taken
+   *   away
+   */
+  lossReason = undefined;
+  /** Whether the lock was granted from the queue and the request is not notified yet. */
+  isGrantOnItsWay = false;
+  /** Unique among the requests of this thread. */
+  number = ++lastNumber;
+  /** Measured by the clock of the table, like the times below. */
+  requestedAt;
+  grantedAt = 0;
+  /** @type {{ endsAt: number, timer: NodeJS.Timeout } | undefined} of a lock with a hold limit */
+  hold = undefined;
+
+  /**
+   * @param {Agent} agent
+   * @param {Request} request
+   * @param {LockResource} resource
+   * @param {number} requestedAt
+   */
+  constructor(agent, request, resource, requestedAt) {
+    this.requestedAt = requestedAt;
+    this.agent = agent;
+    this.request = request;
+    this.resource = resource;
+  }
+
+  get isQueued() {
+    return this.list === this.resource.queue;
+  }
+
+  get isHeld() {
+    return this.list === this.resource.held;
+  }
+
+  /** @returns {LockInfo} */
+  get info() {
+    return {
+      clientId: this.agent.clientId,
+      mode: this.request.mode,
+      name: this.request.name,
+    };
+  }
+
+  /** Null before the grant. */
+  get token() {
+    return this.request.tokenHigh === 0 ? null : tokenOf(this.request);
+  }
+
+  /**
+   * @param {number} now
+   * @param {LocalClock} clock
+   * @param {Viewer} viewer
+   * @returns {LockDetail}
+   */
+  detailAt(now, clock, viewer) {
+    const { isHeld, requestedAt, grantedAt, agent } = this;
+    const { extras, mode, name } = this.request;
+    return {
+      clientId: agent.clientId,
+      mode,
+      name,
+      pid: agent.pidFor(viewer),
+      threadId: agent.threadId,
+      token: this.token,
+      label: extras?.label ?? '',
+      callSite: extras?.callSite ?? '',
+      limit: extras?.limit ?? 0,
+      holdLimit: extras?.holdLimit ?? 0,
+      since: clock.toWall(requestedAt),
+      waited: (isHeld ? grantedAt : now) - requestedAt,
+      held: isHeld ? now - grantedAt : null,
+      requestId: this.request.backendId,
+      enclosingToken: extras?.enclosing === undefined ? null : tokenOf(extras.enclosing),
+    };
+  }
+}
+
+/** One resource name: its part of the held lock set and of the lock request queue. */
+class LockResource {
+  /** @type {EntryList<LockEntry>} */
+  held = new EntryList();
+  /** @type {EntryList<LockEntry>} */
+  queue = new EntryList();
+
+  /** @param {string} name */
+  constructor(name) {
+    this.name = name;
+  }
+
+  /** @param {Request} request  first in the queue */
+  isGrantable({ mode, extras }) {
+    const { first, size } = this.held;
+    const isShared = first?.request.mode === 'shared';
+    return isGrantable(mode, extras?.limit ?? 0, isShared ? 0 : size, isShared ? size : 0);
+  }
+
+  /**
+   * How many of the holders a further one may have beside it.
+   * @param {Request} request
+   */
+  compatibleHolders({ mode, extras }) {
+    const isShared = mode === 'shared' && this.held.first?.request.mode === 'shared';
+    if (!isShared) return 0;
+    const limit = extras?.limit ?? 0;
+    return limit === 0 ? this.held.size : Math.min(this.held.size, limit - 1);
+  }
+
+  get isUnused() {
+    return this.held.first === null && this.queue.first === null;
+  }
+}
+
+/** @typedef {import('../../../types/backend.d.ts').WaitWalk} WaitWalk */
+/** @typedef {import('../../../types/backend.d.ts').WaitWalkOptions} WaitWalkOptions */
+
+/** The bits of the enclosing lock's token; above them is the option `deadlock`. */
+const TOKEN_BITS = 62;
+
+/**
+ * @param {LockEntry} entry
+ * @returns {bigint | undefined} of the lock in whose callback it was made; undefined: in none
+ */
+function enclosingTokenOf({ request: { extras } }) {
+  if (extras?.enclosing === undefined) return undefined;
+  return BigInt.asUintN(TOKEN_BITS, tokenOf(extras.enclosing));
+}
+
+/** @param {LockEntry} a  @param {LockEntry} b */
+const byAge = (a, b) => a.requestedAt - b.requestedAt || a.number - b.number;
+
+/**
+ * @param {Iterable<LockEntry>} entries  of one thread
+ * @returns {Map<bigint, LockEntry[]>} those made inside callbacks, by the token of the enclosing
+ *   lock
+ */
+function groupByEnclosing(entries) {
+  /** @type {Map<bigint, LockEntry[]>} */
+  const groups = new Map();
+  for (const entry of entries) {
+    const token = enclosingTokenOf(entry);
+    if (token === undefined || entry.list === null) continue;
+    const siblings = groups.get(token);
+    if (siblings === undefined) groups.set(token, [entry]);
+    else siblings.push(entry);
+  }
+  return groups;
+}
+
+/**
+ * Goes from a waiting request to the holders of its name, and from a holder to the requests that
+ * its thread has made inside its callback.
+ * @param {Iterable<LockEntry>} starts
+ * @param {(agent: Agent) => Iterable<LockEntry>} entriesOf  the thread of an agent
+ * @param {WaitWalkOptions} options
+ * @returns {Set<LockEntry>}
+ */
+function reachableFrom(starts, entriesOf, { withQueues }) {
+  const found = new Set(starts);
+  /** @type {Set<LockResource>} */
+  const names = new Set();
+  /** @type {Map<string | undefined, Map<bigint, LockEntry[]>>} */
+  const threads = new Map();
+
+  /** @param {Iterable<LockEntry>} entries */
+  const addAll = (entries) => {
+    for (const entry of entries) found.add(entry);
+  };
+  /** @param {LockEntry} holder */
+  const addInside = ({ agent, hold, token }) => {
+    if (hold !== undefined) return; // it ends even if it waits
+    let inside = threads.get(agent.thread);
+    if (inside === undefined) {
+      inside = groupByEnclosing(entriesOf(agent));
+      threads.set(agent.thread, inside);
+    }
+    addAll(inside.get(/** @type {bigint} */ (token)) ?? []);
+  };
+  /** @param {LockResource} resource */
+  const addName = (resource) => {
+    if (names.has(resource)) return;
+    names.add(resource);
+    addAll(resource.held);
+    if (withQueues) addAll(resource.queue);
+  };
+
+  // The set grows meanwhile, and what is added to it comes, too.
+  for (const entry of found) {
+    if (entry.isHeld) addInside(entry);
+    else addName(entry.resource);
+  }
+  return found;
+}
+
+/**
+ * Reads the requests that can be reached from some requests. One step, a walk over links, finds
+ * them; their details are made in pieces. A request that has changed by then is left out, so all
+ * that remains was there at the moment of the walk.
+ * @param {LockEntry[]} starts  queued
+ * @param {(agent: Agent) => Iterable<LockEntry>} entriesOf  the thread of an agent
+ * @param {(entry: LockEntry) => LockDetail} describe
+ * @param {WaitWalkOptions} options
+ * @returns {Promise<WaitWalk>}
+ */
+async function walkWaits(starts, entriesOf, describe, options) {
+  const entries = [...reachableFrom(starts, entriesOf, options)].sort(byAge); // queues in order
+  const held = entries.filter((entry) => entry.isHeld);
+  const queued = entries.filter((entry) => entry.isQueued);
+  return {
+    held: await runSliced(describeAll(held, describe, (entry) => entry.isHeld)),
+    pending: await runSliced(describeAll(queued, describe, (entry) => entry.isQueued)),
+    isOneMoment: true,
+  };
+}
+
+/**
+ * @param {LockEntry[]} entries
+ * @param {(entry: LockEntry) => LockDetail} describe
+ * @param {(entry: LockEntry) => boolean} isStillSo
+ * @returns {Generator<void, LockDetail[], void>}
+ */
+function* describeAll(entries, describe, isStillSo) {
+  /** @type {LockDetail[]} */
+  const details = [];
+  yield* eachOf(entries, (entry) => {
+    if (isStillSo(entry)) details.push(describe(entry));
+  });
+  return details;
+}
 
 /**
  * The clock with which a lock table measures waits and holds, in milliseconds with fractions.
@@ -132,7 +449,6 @@ class LocalWatches {
   }
 }
 
-/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LossReason */
 
 /**
@@ -147,8 +463,6 @@ class LocalWatches {
  */
 
 /** @typedef {any} Viewer  the agent of this table that is notified */
-
-const walkWaits = lazy(() => require('./wait-walk.js').walkWaits);
 
 /**
  * The standard's algorithms on one table in plain JavaScript. It is the readable reference for
@@ -185,11 +499,11 @@ class LocalLockTable {
   request(agent, request, requestedAt = undefined) {
     const now = this.#clock.now();
     const resource = this.#resourceOf(request.name);
-    const isGrantable = resource.queue.first === null && resource.isGrantable(request);
-    if (request.ifAvailable && !isGrantable) return null;
+    const isFree = resource.queue.first === null && resource.isGrantable(request);
+    if (request.ifAvailable && !isFree) return null;
     const entry = new LockEntry(agent, request, resource, requestedAt ?? now);
     if (request.steal) this.#takeFromHolders(resource);
-    if (isGrantable || request.steal) this.#grant(entry, now);
+    if (isFree || request.steal) this.#grant(entry, now);
     else {
       resource.queue.insert(entry, isEarlier);
       this.watches.tell('queued', entry);
@@ -257,7 +571,7 @@ class LocalLockTable {
     const queued = starts.filter((entry) => entry?.isQueued);
     const describe = (/** @type {LockEntry} */ entry) =>
       entry.detailAt(this.#clock.now(), this.#clock, viewer);
-    return walkWaits()(queued, entriesOf, describe, options);
+    return walkWaits(queued, entriesOf, describe, options);
   }
 
   /**
@@ -477,4 +791,4 @@ const isEarlier = (a, b) => a.requestedAt < b.requestedAt;
  */
 const isGrantedEarlier = (a, b) => a.grantedAt < b.grantedAt;
 
-module.exports = { LocalLockTable };
+module.exports = { EntryList, LockEntry, LockResource, tokenOf, walkWaits, LocalLockTable };

@@ -1,16 +1,160 @@
 'use strict';
 
-const { removeBrokerSockets } = require('../broker-sockets.js');
-const { listLifelines, removeLifeline, removeOldDrafts } = require('../lifeline-files.js');
+const net = require('node:net');
+const {
+  listLifelines,
+  newBrokerSocket,
+  removeBrokerSockets,
+  removeLifeline,
+  removeOldDrafts,
+} = require('../broker-files.js');
+const { lazy } = require('../../../lazy.js');
 const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');
+const { machineNow } = require('../machine-clock.js');
 const { BrokerTable } = require('./broker-table.js');
 const { ClientConnection } = require('./client-connection.js');
-const { Gathering, mergeOne } = require('./gathering.js');
-const { Journal } = require('./journal.js');
-const { readLastJournal } = require('./last-journal.js');
-const { machineNow } = require('../machine-clock.js');
-const { Rounds } = require('./round.js');
-const { SessionLifelines } = require('./session-lifelines.js');
+const { Gathering, mergeOne, SessionLifelines } = require('./recovery.js');
+const { Journal, readLastJournal } = require('./journal.js');
+
+/** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
+
+/**
+ * Calls back when the event loop has read all that other processes had written before `since`.
+ * @typedef {(callback: (since: number) => void) => void} ReadingBarrier
+ */
+
+/**
+ * Node and Bun read all connections between two immediates.
+ * @returns {ReadingBarrier}
+ */
+function openImmediateBarrier() {
+  let readingSince = machineNow();
+  return (callback) => {
+    setImmediate(() => {
+      callback(readingSince);
+      readingSince = machineNow();
+    });
+  };
+}
+
+/**
+ * Deno runs immediates before it has read its connections. It asks the kernel for the end of a new
+ * connection, and receives everything that became readable before together with it. An old
+ * connection is not enough: Deno may take it for readable since its last poll.
+ * @param {BrokerFiles} place
+ * @returns {ReadingBarrier}
+ */
+function openConnectionBarrier(place) {
+  // Not before the first use: a broker that begins removes the sockets that it finds.
+  const open = lazy(() => listen(newBrokerSocket(place)));
+  return async (callback) => {
+    const name = await open();
+    const since = machineNow();
+    const socket = net.connect(name);
+    socket.on('error', () => socket.destroy()); // 'close' follows
+    socket.on('close', () => callback(since));
+    socket.resume();
+  };
+}
+
+/**
+ * Ends every connection at once.
+ * @param {string} name
+ * @returns {Promise<string>} the name, when it listens
+ */
+function listen(name) {
+  return new Promise((resolve) => {
+    const server = net.createServer((socket) => socket.destroy());
+    server.listen({ path: name, exclusive: true }, () => resolve(name));
+    server.unref(); // a broker has another reason to stay
+  });
+}
+
+/**
+ * @param {BrokerFiles} place
+ * @returns {ReadingBarrier}
+ */
+const openReadingBarrier = (place) =>
+  process.versions.deno === undefined ? openImmediateBarrier() : openConnectionBarrier(place);
+
+/**
+ * One step that a client wants, with the time at which it was wanted.
+ * @typedef {{ t: number, apply: () => void }} Step
+ */
+
+/**
+ * Puts the steps of all connections in the order of real time. A message that was written before
+ * another client began to write is in the kernel by then, but the event loop reads connections in
+ * any order. So a step waits until the loop has read all connections once more: every message older
+ * than the beginning of that reading has arrived with it.
+ */
+class Rounds {
+  /** @type {Step[]} */
+  #steps = [];
+  #isScheduled = false;
+  #isPaused = false;
+  #isReading = false;
+  #run;
+  #mayRunAtOnce;
+  #afterReading;
+
+  /**
+   * @param {ReadingBarrier} afterReading
+   * @param {(steps: Step[]) => void} run  called with steps in their order
+   * @param {() => boolean} mayRunAtOnce  there is one connection, and so nothing to be put in order
+   */
+  constructor(afterReading, run, mayRunAtOnce) {
+    this.#afterReading = afterReading;
+    this.#run = run;
+    this.#mayRunAtOnce = mayRunAtOnce;
+  }
+
+  /** @param {Step} step */
+  add(step) {
+    this.#steps.push(step);
+    if (!this.#isReading) this.#schedule();
+  }
+
+  /** The steps of one reading of one connection follow. */
+  beginReading() {
+    this.#isReading = true;
+  }
+
+  endReading() {
+    this.#isReading = false;
+    if (!this.#isPaused && this.#mayRunAtOnce()) this.#runUntil(Infinity);
+    this.#schedule();
+  }
+
+  /** Keeps all steps until resume(). */
+  pause() {
+    this.#isPaused = true;
+  }
+
+  resume() {
+    this.#isPaused = false;
+    this.#schedule();
+  }
+
+  #schedule() {
+    if (this.#isScheduled || this.#isPaused || this.#steps.length === 0) return;
+    this.#isScheduled = true;
+    this.#afterReading((since) => {
+      this.#isScheduled = false;
+      if (!this.#isPaused) this.#runUntil(since);
+      this.#schedule();
+    });
+  }
+
+  /** @param {number} end */
+  #runUntil(end) {
+    const due = this.#steps.filter(({ t }) => t <= end);
+    if (due.length === 0) return;
+    this.#steps = this.#steps.filter(({ t }) => t > end);
+    due.sort((a, b) => a.t - b.t);
+    this.#run(due);
+  }
+}
 
 /**
  * Removes the files that killed brokers, candidates and clients have left in a bucket, except for
@@ -42,8 +186,7 @@ function toRefusal(cause, folder) {
   ];
 }
 
-/** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
-/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('./broker-table.js').Session} Session */
 
 /** How long clients of an earlier broker may take to come back before others are served. */
 const RETURN_MS = 300;
@@ -92,7 +235,7 @@ class Broker {
    * @param {import('../broker-files.js').Claim} claim
    * @param {object} options
    * @param {number} options.idleMs  how long it stays without connections
-   * @param {import('./reading-barrier.js').ReadingBarrier} options.afterReading
+   * @param {ReadingBarrier} options.afterReading
    * @param {() => void} options.onEnd  it has no more to do
    * @param {(text: string) => void} options.log
    */
@@ -172,7 +315,7 @@ class Broker {
     }
   }
 
-  /** @param {import('./last-journal.js').Damage} damage */
+  /** @param {import('./journal.js').Damage} damage */
   #gather(damage) {
     this.log(`the journal is damaged (${damage.where}): ${damage.file}`);
     this.table.passTokens(damage.records, damage.bytes);
@@ -334,7 +477,7 @@ class Broker {
     }
   }
 
-  /** @param {import('./round.js').Step} step */
+  /** @param {Step} step */
   addStep(step) {
     this.#rounds.add(step);
   }
@@ -348,7 +491,7 @@ class Broker {
     this.#rounds.endReading();
   }
 
-  /** @param {import('./round.js').Step[]} steps */
+  /** @param {Step[]} steps */
   #apply(steps) {
     this.#isCommitDue = true;
     for (const { apply } of steps) apply();
@@ -431,4 +574,4 @@ class Broker {
   }
 }
 
-module.exports = { Broker };
+module.exports = { openConnectionBarrier, openReadingBarrier, Rounds, Broker };

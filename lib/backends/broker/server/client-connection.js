@@ -1,15 +1,22 @@
 'use strict';
 
 const { WaitPath } = require('../../wait-path.js');
-const { toParts } = require('../parts.js');
-const { toPlain } = require('../wire-values.js');
+const {
+  toParts,
+  toPlain,
+  isProof,
+  newNonce,
+  proofOf,
+  LineReader,
+  toLine,
+  WireError,
+  VIEW,
+  WIRE_VERSION,
+} = require('../wire.js');
 const { setImmediate } = require('../../../time.js');
-const { isProof, newNonce, proofOf } = require('../proof.js');
 const { CLOCK_KIND, machineNow, wallLead } = require('../machine-clock.js');
-const { LineReader, toLine, WireError } = require('../lines.js');
-const { VIEW, WIRE_VERSION } = require('../wire.js');
 
-/** @typedef {import('../../local/lock-entry.js').LockEntry} LockEntry */
+/** @typedef {import('../../local/lock-table.js').LockEntry} LockEntry */
 /** @typedef {import('../../local/lock-table.js').Agent} Agent */
 
 /**
@@ -29,7 +36,7 @@ function wouldSelfDeadlock(entry, isOfThread) {
 }
 
 /** @typedef {import('./broker-table.js').BrokerTable} BrokerTable */
-/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('./broker-table.js').Session} Session */
 /** @typedef {import('../../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 
 /** Questions of clients, and their answers. */

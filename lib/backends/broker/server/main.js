@@ -5,16 +5,27 @@
 // the claim, or `idleMs` after the last client has left.
 
 const fs = require('node:fs');
+const net = require('node:net');
 const os = require('node:os');
 const { randomBytes } = require('node:crypto');
 const { BUILD, REPLACED_STATUS } = require('../../../build-id.js');
 const { setTimeout } = require('../../../time.js');
-const { Broker } = require('./broker.js');
-const { BrokerFiles } = require('../broker-files.js');
-const { newBrokerSocket } = require('../broker-sockets.js');
-const { isLeader } = require('./claim.js');
-const { listen } = require('./listen.js');
-const { openReadingBarrier } = require('./reading-barrier.js');
+const { Broker, openReadingBarrier } = require('./broker.js');
+const { isLeader } = require('./election.js');
+const { BrokerFiles, newBrokerSocket } = require('../broker-files.js');
+
+/**
+ * @param {import('./broker.js').Broker} broker
+ * @param {string} socket
+ * @returns {Promise<net.Server>} that listens
+ */
+function listen(broker, socket) {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer((connection) => broker.accept(connection));
+    server.once('error', reject);
+    server.listen({ path: socket, exclusive: true }, () => resolve(server));
+  });
+}
 
 const PRIVATE_FILE = 0o600;
 

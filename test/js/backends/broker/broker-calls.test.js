@@ -11,7 +11,7 @@ jest.mock('../../../../lib/time.js', () => {
   return { ...time, setInterval };
 });
 
-const { BrokerCalls } = require('../../../../lib/backends/broker/broker-calls.js');
+const { BrokerCalls } = require('../../../../lib/backends/broker/backend.js');
 const { LoopKeepAlive } = require('../../../../lib/loop-keep-alive.js');
 
 test('a new broker receives the calls in the order in which they were made', () => {

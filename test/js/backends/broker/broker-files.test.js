@@ -4,10 +4,13 @@ const fs = require('node:fs');
 const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { BrokerFiles, toBrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
-const { removeBrokerSockets } = require('../../../../lib/backends/broker/broker-sockets.js');
+const {
+  BrokerFiles,
+  toBrokerFiles,
+  removeBrokerSockets,
+} = require('../../../../lib/backends/broker/broker-files.js');
 const { platformOf } = require('../../../../lib/backends/broker/platform.js');
-const { isLeader } = require('../../../../lib/backends/broker/server/claim.js');
+const { isLeader } = require('../../../../lib/backends/broker/server/election.js');
 
 let directory;
 let place;

@@ -4,7 +4,7 @@ const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
-const { Gathering } = require('../../../../lib/backends/broker/server/gathering.js');
+const { Gathering } = require('../../../../lib/backends/broker/server/recovery.js');
 
 const LIFELINES = ['s0000000000000001', 's0000000000000002'];
 const HERE = 'pid:[1]';

@@ -5,8 +5,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { BrokerTable } = require('../../../../lib/backends/broker/server/broker-table.js');
-const { Journal } = require('../../../../lib/backends/broker/server/journal.js');
-const { readLastJournal } = require('../../../../lib/backends/broker/server/last-journal.js');
+const { Journal, readLastJournal } = require('../../../../lib/backends/broker/server/journal.js');
 
 let directory;
 let place;

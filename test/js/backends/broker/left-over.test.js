@@ -7,9 +7,11 @@ const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend, Lifeline } = require('../../../../lib/backends/broker/backend.js');
-const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
-const { newBrokerSocket } = require('../../../../lib/backends/broker/broker-sockets.js');
-const { listLifelines } = require('../../../../lib/backends/broker/lifeline-files.js');
+const {
+  BrokerFiles,
+  newBrokerSocket,
+  listLifelines,
+} = require('../../../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../../../lib/index.js');
 const { killBroker, removeLocks } = require('../../../support/broker-process.js');
 

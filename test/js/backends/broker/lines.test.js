@@ -1,7 +1,7 @@
 'use strict';
 
 const fc = require('fast-check');
-const { LineReader, WireError, toLine } = require('../../../../lib/backends/broker/lines.js');
+const { LineReader, WireError, toLine } = require('../../../../lib/backends/broker/wire.js');
 const { PendingBytes } = require('../../../../lib/backends/broker/server/journal.js');
 
 const number = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(-0, NaN, Infinity, 2 ** 53));

@@ -1,6 +1,6 @@
 'use strict';
 
-const { hasEnded, startByPs } = require('../../../../lib/backends/broker/process-start.js');
+const { hasEnded, startByPs } = require('../../../../lib/backends/broker/platform.js');
 
 /** A busy machine may need longer for it than a client waits. */
 const MAX_MS = 600_000;

@@ -10,7 +10,7 @@ const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js
 const {
   openConnectionBarrier,
   openReadingBarrier,
-} = require('../../../../lib/backends/broker/server/reading-barrier.js');
+} = require('../../../../lib/backends/broker/server/broker.js');
 
 const CONNECTIONS = 20;
 const ROUNDS = 200;

@@ -8,7 +8,7 @@ const path = require('node:path');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { platformOf } = require('../../../../lib/backends/broker/platform.js');
 const { BrokerTable } = require('../../../../lib/backends/broker/server/broker-table.js');
-const { SessionLifelines } = require('../../../../lib/backends/broker/server/session-lifelines.js');
+const { SessionLifelines } = require('../../../../lib/backends/broker/server/recovery.js');
 
 // As on macOS: a refusal is no proof, the process has to be gone, or its number be another's.
 

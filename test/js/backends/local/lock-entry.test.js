@@ -1,6 +1,6 @@
 'use strict';
 
-const { EntryList } = require('../../../../lib/backends/local/lock-entry.js');
+const { EntryList } = require('../../../../lib/backends/local/lock-table.js');
 
 const entry = (id) => ({ id, list: null, previous: null, next: null });
 const idsOf = (list) => [...list].map(({ id }) => id);
