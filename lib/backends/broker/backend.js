@@ -55,8 +55,6 @@ class BrokerCalls {
   #timer = undefined;
   /** The broker has sent something since the last check. */
   #hasAnswered = false;
-  /** How much the kernel had taken when it took no more. */
-  #sentWhenFull = Infinity;
   #link;
   #keepAlive;
 
@@ -99,15 +97,11 @@ class BrokerCalls {
     this.#hasAnswered = true;
   }
 
-  /**
-   * A broker that sends nothing may be reading what clients have sent: then it is not silent.
-   * Without a connection, the search for a broker has a bound.
-   */
+  /** Without a connection, the search for a broker has a bound. */
   #check() {
-    const { isConnected, isOpen, sentBytes, unsentBytes } = this.#link;
-    const isSilent = isConnected && !this.#hasAnswered && !(sentBytes > this.#sentWhenFull);
+    const { isConnected, isOpen } = this.#link;
+    const isSilent = isConnected && !this.#hasAnswered;
     this.#hasAnswered = false;
-    this.#sentWhenFull = unsentBytes > 0 ? sentBytes : Infinity;
     const maxChecks = isOpen ? MAX_CHECKS : MAX_CHECKS_OF_GREETING;
     const calls = [...this.#calls].filter(([, { isAwaited }]) => isAwaited);
     for (const [id, call] of calls) {

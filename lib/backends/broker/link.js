@@ -467,15 +467,6 @@ class Link {
     return this.#socket !== undefined;
   }
 
-  /** How much of what was sent the kernel has not taken yet, and how much it has. */
-  get unsentBytes() {
-    return this.#socket?.writableLength ?? 0;
-  }
-
-  get sentBytes() {
-    return (this.#socket?.bytesWritten ?? 0) - this.unsentBytes;
-  }
-
   get isOpen() {
     return this.#isOpen;
   }

@@ -15,7 +15,7 @@ const { createHmac, randomBytes, timingSafeEqual } = require('node:crypto');
  *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·
  *   m [id] · l [id, reason, high, low] · d [id, reason] · e [id, name, message] ·
  *   p [call, key, items], which go before the items of the answer · a [call, value] ·
- *   x [call, name, message]: no answer ·
+ *   x [call, name, message]: no answer · . []: it lives, and reads what the client has sent ·
  *   over [name, message, knownUpTo]: no more is to be had here, and why; with the highest number of
  *   a request in its table if its directory was removed
  */

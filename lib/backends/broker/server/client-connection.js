@@ -191,6 +191,11 @@ const isCall = (what) => typeof what === 'string' && Object.hasOwn(ANSWERS, what
 
 /** @typedef {import('./broker.js').Broker} Broker */
 
+/** A client that has sent so much at once has probably sent more. */
+const BACKLOG_BYTES = 2 ** 14;
+/** After this time without a message, the broker shows a client with a backlog that it lives. */
+const LIFE_MS = 1000;
+
 /**
  * One connection of a client, as the broker sees it. A client that violates the protocol loses its
  * connection; the others do not notice.
@@ -206,6 +211,7 @@ class ClientConnection {
   /** @type {string[]} */
   #out = [];
   #lastT = 0;
+  #lastSentAt = 0;
   /** @type {any[]} requests that go with the hello that follows */
   #told = [];
   /** @type {any[][]} calls that go with it, too */
@@ -227,6 +233,7 @@ class ClientConnection {
         this.#fail(/** @type {Error} */ (error));
       }
       broker.endReading();
+      if (bytes.length >= BACKLOG_BYTES) this.#showLife();
     });
     socket.on('error', () => socket.destroy()); // 'close' follows
     socket.on('close', () => this.#onClose());
@@ -247,8 +254,14 @@ class ClientConnection {
     this.flush();
   }
 
+  /** The answer to a call has to wait until all that was sent before the call is read. */
+  #showLife() {
+    if (machineNow() - this.#lastSentAt > LIFE_MS) this.sendNow(['.']);
+  }
+
   flush() {
     if (this.#out.length === 0) return;
+    this.#lastSentAt = machineNow();
     const text = this.#out.join('');
     this.#out = [];
     if (!this.#isClosed) this.#socket.write(text);

@@ -6,8 +6,11 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { answerCall } = require('../../../../lib/backends/broker/server/client-connection.js');
+const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
+const { PATIENT } = require('../../../../lib/backends/broker/wire.js');
 const { openLockManager } = require('../../../../lib/index.js');
 const { killBroker, removeLocks } = require('../../../support/broker-process.js');
+const { RawClient } = require('../../../support/raw-client.js');
 
 const REQUESTS = 9_000;
 const LABEL = 'x'.repeat(16_000);
@@ -57,6 +60,20 @@ describe('more requests than one line can name', () => {
     expect(pending).toHaveLength(REQUESTS);
     expect(held.signal.aborted).toBe(false);
   });
+});
+
+test('a broker that reads for long what a client has sent shows that it lives', async () => {
+  await locks.query();
+  const place = new BrokerFiles('default', directory);
+  const client = await RawClient.open(place.readClaim(place.highestClaim()));
+  client.hello('of a test');
+  let id = 0;
+  const name = 'x'.repeat(2 ** 15);
+  const request = () => client.say('q', ++id, name, PATIENT, machineNow(), null);
+  const timer = setInterval(request, 1);
+  expect(await client.next('.')).toEqual(['.']);
+  clearInterval(timer);
+  client.close();
 });
 
 test('a call that cannot be answered fails, and its connection gets nothing else', () => {
