@@ -5,7 +5,7 @@
 
 const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
 const { loadServices } = require('../../lib/backends/etcd/grpc-library.js');
-const { RequestIds } = require('../../lib/backends/etcd/request-ids.js');
+const { RequestIds } = require('../../lib/backends/etcd/session.js');
 const { isEmpty, put, remove } = require('../../lib/backends/etcd/transaction.js');
 const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 

@@ -7,7 +7,7 @@ const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
 const { LockChanges } = require('../../lib/backends/etcd/lock-changes.js');
 const { loadServices } = require('../../lib/backends/etcd/grpc-library.js');
-const { RequestIds } = require('../../lib/backends/etcd/request-ids.js');
+const { RequestIds } = require('../../lib/backends/etcd/session.js');
 const { get, isChangedAt, nested, put } = require('../../lib/backends/etcd/transaction.js');
 const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 

@@ -21,7 +21,7 @@ const { shownUrl } = require('./shown-url.js');
 
 /** @type {(place: Place) => LockBackend} */
 function openEtcd({ url, bucket }) {
-  const { openEtcdBackend } = require('./etcd/open.js');
+  const { openEtcdBackend } = require('./etcd/backend.js');
   return openEtcdBackend(url.href, { bucket });
 }
 

@@ -4,7 +4,7 @@
 // dead-session-preload.js. Reports the outcome, and the warnings.
 
 const { SessionLink } = require('../../lib/backends/etcd/session-link.js');
-const { openEtcdBackend } = require('../../lib/backends/etcd/open.js');
+const { openEtcdBackend } = require('../../lib/backends/etcd/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { awaitThreadOf } = require('../support/thread-end.js');
 

@@ -1,10 +1,9 @@
 'use strict';
 
-const { EntryOrder } = require('../../lib/backends/etcd/entry-order.js');
+const { EntryOrder, RequestIds } = require('../../lib/backends/etcd/session.js');
 const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
 const { NameQueue } = require('../../lib/backends/etcd/name-queue.js');
-const { RequestIds } = require('../../lib/backends/etcd/request-ids.js');
 const { SessionLost } = require('../../lib/backends/etcd/session-calls.js');
 const { textOf } = require('../../lib/backends/etcd/transaction.js');
 

@@ -1,11 +1,246 @@
 'use strict';
 
-const { clearTimeout, setTimeout } = require('../../time.js');
-const { BucketEvents } = require('./bucket-events.js');
+const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
+const { decodeText, endOf } = require('./keys.js');
+const { NOBODY, toRequestInfo, toSessionInfo } = require('./bucket-view.js');
+const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
+/** @typedef {import('./bucket-view.js').SessionInfo} SessionInfo */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
+/** @typedef {import('./keys.js').RequestKey} RequestKey */
 /** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
+/** @typedef {import('../../../types/backend.d.ts').LockEventType} LockEventType */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
+
+/** @typedef {RequestKey & { number: number }} NumberedKey  0: that was compacted away */
+
+/**
+ * @typedef {object} Changes  of one revision
+ * @property {Map<string, NumberedKey & { time: number }>} granted  by id, like the next three
+ * @property {Map<string, NumberedKey & { time: number }>} queued
+ * @property {Map<string, { key: NumberedKey, token: string | undefined }>} leftHeld
+ * @property {Map<string, NumberedKey>} leftQueue
+ * @property {Set<string>} ended  sessions
+ * @property {boolean} isTheft  a holder was notified of a steal
+ * @property {string} why  what a session said of an end
+ * @property {Set<string>} closed  sessions that ended in order
+ */
+
+/**
+ * The events of the locks of a bucket, derived from the changes of its keys. All keys that one
+ * change has touched have the same revision: so a release differs from a steal or a death.
+ */
+class BucketEvents {
+  #bucket;
+  #name;
+  #tell;
+  /** @type {Map<string, SessionInfo>} by lease */
+  #sessions = new Map();
+  #lost = 0;
+  /** @type {{ cancel: () => void } | undefined} */
+  #subscription;
+  #isClosed = false;
+
+  /**
+   * @param {BucketKeys} bucket
+   * @param {string | undefined} name  undefined: all
+   * @param {(events: LockEvent[]) => void} tell
+   */
+  constructor(bucket, name, tell) {
+    this.#bucket = bucket;
+    this.#name = name;
+    this.#tell = tell;
+  }
+
+  /**
+   * Resolves when it sees all events from then on: all after the revision at which the sessions
+   * were read. The answer to a watch "from now on" does not name its revision (since etcd 3.4.38,
+   * 3.5.22 and 3.6.2). If the stream broke then, some events would be missing.
+   * @param {Session} session
+   */
+  async begin(session) {
+    const { root, sessions } = this.#bucket;
+    const { revision, responses } = await session.read([getAll(sessions)]);
+    if (this.#isClosed) return;
+    for (const { key, value } of keyValuesOf(responses[0])) {
+      this.#learn(textOf(key), Buffer.from(value).toString('utf8'));
+    }
+    this.#subscription = session.bucketWatches.add({
+      key: root,
+      end: endOf(root),
+      from: following(revision),
+      withPrevious: true,
+      onEvents: (events) => this.take(events),
+      onGap: () => this.skip(),
+    });
+  }
+
+  /** @param {WatchEvent[]} events */
+  take(events) {
+    /** @type {LockEvent[]} */
+    const told = [];
+    for (let start = 0; start < events.length;) {
+      let end = start;
+      while (events[end]?.revision === events[start].revision) end += 1;
+      told.push(...this.#toLockEvents(events.slice(start, end)));
+      start = end;
+    }
+    if (told.length === 0) return;
+    told[0] = { ...told[0], lost: this.#lost };
+    this.#lost = 0;
+    this.#tell(told);
+  }
+
+  /** Some events are missing; their number is unknown. */
+  skip() {
+    this.#lost += 1;
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.#subscription?.cancel();
+  }
+
+  /**
+   * @param {string} key
+   * @param {string} value
+   */
+  #learn(key, value) {
+    if (key.endsWith('/about')) this.#sessions.set(this.#leaseOf(key), toSessionInfo(value));
+  }
+
+  /** @param {string} key  of a session */
+  #leaseOf(key) {
+    return key.slice(this.#bucket.sessions.length).split('/')[0];
+  }
+
+  /** @param {WatchEvent[]} events  of one revision */
+  #sort(events) {
+    /** @type {Changes} */
+    const changes = {
+      granted: new Map(),
+      queued: new Map(),
+      leftHeld: new Map(),
+      leftQueue: new Map(),
+      ended: new Set(),
+      isTheft: false,
+      why: '',
+      closed: new Set(),
+    };
+    for (const event of events) {
+      const key = this.#bucket.parse(event.key);
+      if (key === undefined) this.#sortSession(event, changes);
+      else if (event.isPut) {
+        const { number, grantedAt, since } = toRequestInfo(event.value, key);
+        const put = { ...key, number, time: grantedAt ?? since };
+        changes[key.isHeld ? 'granted' : 'queued'].set(key.id, put);
+      } else {
+        const { value, created } = event.previous ?? {};
+        const number = value === undefined ? 0 : toRequestInfo(value, key).number;
+        const removed = { ...key, number };
+        if (key.isHeld) changes.leftHeld.set(key.id, { key: removed, token: created });
+        else changes.leftQueue.set(key.id, removed);
+      }
+    }
+    return changes;
+  }
+
+  /**
+   * @param {WatchEvent} event
+   * @param {Changes} changes
+   */
+  #sortSession({ isPut, key, value, previous }, changes) {
+    if (isPut) {
+      this.#learn(key, value);
+      if (key.endsWith('/why')) changes.why = value;
+      if (isTheftNotice(key, value)) changes.isTheft = true;
+    } else if (key.endsWith('/about')) {
+      changes.ended.add(this.#leaseOf(key));
+    } else if (key.endsWith('/why') && previous?.value === 'closed') {
+      changes.closed.add(this.#leaseOf(key));
+    }
+  }
+
+  /**
+   * @param {WatchEvent[]} events  of one revision
+   * @returns {LockEvent[]}
+   */
+  #toLockEvents(events) {
+    const changes = this.#sort(events);
+    const { granted, leftQueue } = changes;
+    const told = [
+      ...Array.from(changes.leftHeld.values(), ({ key, token }) =>
+        this.#describe(endOfHold(key, changes), key, token),
+      ),
+      ...Array.from(leftQueue.values())
+        .filter(({ id }) => !granted.has(id))
+        .map((key) => this.#describe(endOfWait(key, changes), key, undefined)),
+      ...Array.from(granted.values(), (key) => this.#describe('granted', key, events[0].revision)),
+      ...Array.from(changes.queued.values(), (key) => this.#describe('queued', key, undefined)),
+    ];
+    for (const lease of changes.ended) this.#sessions.delete(lease);
+    return told.filter(({ name }) => this.#name === undefined || this.#name === name);
+  }
+
+  /**
+   * @param {LockEventType} type
+   * @param {NumberedKey & { time?: number }} key  time: of those that its writer has put down
+   * @param {string | undefined} token
+   * @returns {LockEvent}
+   */
+  #describe(type, key, token) {
+    const { clientId, pid, threadId, host } = this.#sessions.get(key.lease) ?? NOBODY;
+    return {
+      type,
+      name: decodeText(key.encodedName),
+      mode: key.class === 'x' ? 'exclusive' : 'shared',
+      clientId,
+      pid,
+      threadId,
+      host,
+      requestId: key.number,
+      token: token === undefined ? null : BigInt(token),
+      time: key.time ?? dateNow(),
+      lost: 0,
+    };
+  }
+}
+
+/**
+ * A release may grant the lock to a request that had no place in the queue, as a theft does.
+ * @param {string} key  of a session
+ * @param {string} value
+ */
+const isTheftNotice = (key, value) => key.includes('/m/') && value.startsWith('{"stolen":true');
+
+/**
+ * @param {string} id  of a request
+ * @param {string} word
+ * @param {string} why  that word, and who has ended so
+ */
+const isEndOf = (id, word, why) => why.startsWith(word) && why.includes(` ${id}`);
+
+/**
+ * @param {RequestKey} key
+ * @param {Changes} changes
+ * @returns {LockEventType}
+ */
+function endOfHold({ id, lease }, { ended, closed, isTheft, why }) {
+  if (ended.has(lease)) return closed.has(lease) ? 'released' : 'died';
+  if (isTheft) return 'stolen';
+  return isEndOf(id, 'expired', why) ? 'expired' : 'released';
+}
+
+/**
+ * @param {RequestKey} key
+ * @param {Changes} changes
+ * @returns {LockEventType}
+ */
+function endOfWait({ id, lease }, { ended, closed, why }) {
+  if (ended.has(lease)) return closed.has(lease) ? 'aborted' : 'died';
+  return isEndOf(id, 'timedout', why) ? 'timedout' : 'aborted';
+}
 
 /**
  * @typedef {object} Watch
@@ -145,4 +380,4 @@ class AgentWatches {
   }
 }
 
-module.exports = { AgentWatches };
+module.exports = { BucketEvents, AgentWatches };

@@ -1,31 +1,266 @@
 'use strict';
 
-const { apply, performance, setTimeout, then } = require('../../time.js');
 const { threadId } = require('node:worker_threads');
-const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
+const { sharedByCopies } = require('../../copies.js');
+const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
+const { apply, clearTimeout, performance, setTimeout, then } = require('../../time.js');
+const { toDOMException } = require('./etcd-errors.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { hostname } = require('../host.js');
 const { noteAttached } = require('../idle-agents.js');
 const { pidNamespace } = require('../pid-namespace.js');
-const { doNotLeaveAfterExit, leaveAfterExit } = require('./after-exit.js');
 const { QUEUED } = require('../outcome.js');
 const { needRoom } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
-const { toAsk } = require('./ask.js');
-const { EtcdWatch } = require('./etcd-watch.js');
+const { RequestTable, toAsk } = require('./request-table.js');
 const { loadServices } = require('./grpc-library.js');
-const { agents, findOwnRequests } = require('./own-requests.js');
-const { toOwnInspection, toOwnSnapshot } = require('./own-realm.js');
-const { Questions } = require('./questions.js');
-const { RequestTable } = require('./request-table.js');
+const { agents, findOwnRequests } = require('./session-words.js');
 const { SessionLink } = require('./session-link.js');
+const { toClusterOptions } = require('./cluster-options.js');
 
-/** @typedef {import('./entry.js').Entry} Entry */
-/** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
+/** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
+/** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {import('../../../types/locks.d.ts').LockManagerSnapshot} LockManagerSnapshot */
+
+/**
+ * Sessions that end after the last 'exit' listener of the thread. The kernel releases locks on this
+ * machine at that moment; a cluster without a notice of it would keep them for the TTL.
+ *
+ * Node has no event behind 'exit': process.emit() is wrapped, once for all copies of this module.
+ * A package that wraps it later (signal-exit) still runs its callbacks after the session's end.
+ */
+
+/** @typedef {{ leave(): void }} Leaver */
+
+const leavers = () =>
+  sharedByCopies('leaveAfterExit.1', () => {
+    /** @type {Set<Leaver>} */
+    const all = new Set();
+    const { emit } = /** @type {any} */ (process);
+    process.emit = function emitThenLeave(/** @type {any[]} */ ...args) {
+      try {
+        return Reflect.apply(emit, this, args);
+      } finally {
+        if (args[0] === 'exit') for (const leaver of all) leaver.leave();
+      }
+    };
+    return all;
+  });
+
+/** @param {Leaver} leaver */
+const leaveAfterExit = (leaver) => leavers().add(leaver);
+
+/** @param {Leaver} leaver */
+const doNotLeaveAfterExit = (leaver) => leavers().delete(leaver);
+
+// A message's arrays and objects are of the outermost realm. A program in a separate context is in
+// another realm, in which they would be unlike the program's own.
+
+/** @param {LockInspection} message @returns {LockInspection} */
+function toOwnInspection({ held, pending }) {
+  const copy = (/** @type {any} */ detail) => ({ ...detail });
+  return { held: Array.from(held, copy), pending: Array.from(pending, copy) };
+}
+
+/** @param {LockInspection} message @returns {LockManagerSnapshot} */
+function toOwnSnapshot({ held, pending }) {
+  const toInfo = (/** @type {any} */ { clientId, mode, name }) => ({ clientId, mode, name });
+  return { held: Array.from(held, toInfo), pending: Array.from(pending, toInfo) };
+}
+
+const UNANSWERED =
+  'etcd has not answered in time: is it reached, and has this process time to run?';
+
+/**
+ * @typedef {object} Question
+ * @property {(value: any) => void} resolve
+ * @property {(error: unknown) => void} reject
+ * @property {NodeJS.Timeout} [timer]
+ */
+
+/** Questions to the session's thread, each with a number, and what their answers settle. */
+class Questions {
+  /** @type {Map<number, Question>} */
+  #open = new Map();
+  #lastId = 0;
+  #post;
+  #findReason;
+  #hasSession;
+  #maxAnswerMs;
+
+  /**
+   * @param {(message: object) => void} post
+   * @param {object} cluster
+   * @param {() => string | undefined} cluster.findReason  for its silence
+   * @param {() => boolean} cluster.hasSession  that is valid: it has answered within the TTL
+   * @param {number} cluster.maxAnswerMs  the longest wait for an answer without a session
+   */
+  constructor(post, { findReason, hasSession, maxAnswerMs }) {
+    this.#post = post;
+    this.#findReason = findReason;
+    this.#hasSession = hasSession;
+    this.#maxAnswerMs = maxAnswerMs;
+  }
+
+  get isEmpty() {
+    return this.#open.size === 0;
+  }
+
+  /**
+   * @param {object} question
+   * @returns {Promise<any>}
+   * @throws InvalidStateError if no answer has come and the session is over (rejects)
+   */
+  ask(question) {
+    return new Promise((resolve, reject) => {
+      const id = this.#send(question, resolve, reject);
+      this.#limit(id);
+    });
+  }
+
+  /** The answer of a session that is valid may take longer. @param {number} id */
+  #limit(id) {
+    const question = this.#open.get(id);
+    if (question === undefined) return;
+    question.timer = setTimeout(() => {
+      if (this.#hasSession()) {
+        this.#limit(id);
+      } else {
+        this.#open.delete(id);
+        question.reject(this.#unanswered());
+      }
+    }, this.#maxAnswerMs).unref();
+  }
+
+  /**
+   * @param {object} question
+   * @param {(isAnswered: () => boolean) => void} block  until it is answered, or has to do without
+   * @returns {any}
+   * @throws what it is rejected with; an InvalidStateError where it is not answered
+   */
+  askSync(question, block) {
+    /** @type {{ value?: unknown, error?: unknown } | undefined} */
+    let answer;
+    this.#send(
+      question,
+      (value) => (answer = { value }),
+      (error) => (answer = { error }),
+    );
+    block(() => answer !== undefined);
+    const { value, error } = answer ?? { error: this.#unanswered() };
+    if (error !== undefined) throw error;
+    return value;
+  }
+
+  #unanswered() {
+    const reason = this.#findReason();
+    return invalidStateError(reason === undefined ? UNANSWERED : `${UNANSWERED} ${reason}`);
+  }
+
+  /** @param {{ id: number, value: unknown, error: any }} reply */
+  onReply({ id, value, error }) {
+    const question = this.#open.get(id);
+    this.#open.delete(id);
+    clearTimeout(question?.timer);
+    if (error === undefined) question?.resolve(value);
+    else question?.reject(toDOMException(error));
+  }
+
+  /** @param {() => unknown} makeError */
+  rejectAll(makeError) {
+    for (const { timer, reject } of this.#open.values()) {
+      clearTimeout(timer);
+      reject(makeError());
+    }
+    this.#open.clear();
+  }
+
+  /**
+   * @param {object} question
+   * @param {(value: any) => void} resolve
+   * @param {(error: unknown) => void} reject
+   * @returns {number} its id
+   */
+  #send(question, resolve, reject) {
+    this.#lastId += 1;
+    this.#open.set(this.#lastId, { resolve, reject });
+    this.#post({ ...question, id: this.#lastId });
+    return this.#lastId;
+  }
+}
+
+/** The maximum number of unread events; older ones are lost. */
+const MAX_EVENTS = 4096;
+
+/**
+ * One watcher, with its unread events.
+ * @implements {LockBackendWatch}
+ */
+class EtcdWatch {
+  #end;
+  /** @type {LockEvent[]} oldest first */
+  #events = [];
+  /** Before the oldest of them. */
+  #lost = 0;
+  #isClosed = false;
+  /** @type {Error | undefined} */
+  #error = undefined;
+  /** @type {(() => void) | undefined} ends the wait */
+  #look = undefined;
+
+  /** @param {() => void} end */
+  constructor(end) {
+    this.#end = end;
+  }
+
+  /** @param {LockEvent[]} events */
+  take(events) {
+    this.#events.push(...events);
+    const excess = this.#events.length - MAX_EVENTS;
+    if (excess > 0) {
+      this.#events.splice(0, excess);
+      this.#lost += excess;
+    }
+    this.#look?.();
+  }
+
+  /** @param {number} max */
+  async read(max) {
+    while (this.#events.length === 0 && !this.#isClosed) {
+      await /** @type {Promise<void>} */ (
+        new Promise((look) => {
+          this.#look = look;
+        })
+      );
+    }
+    if (this.#error !== undefined) throw this.#error;
+    const [first, ...others] = this.#events.splice(0, max);
+    if (first === undefined) return [];
+    const lost = this.#lost + first.lost;
+    this.#lost = 0;
+    return [{ ...first, lost }, ...others.map((event) => ({ ...event }))];
+  }
+
+  /** There will be no more. @param {Error} error */
+  fail(error) {
+    if (!this.#isClosed) this.#error = error;
+    this.close();
+  }
+
+  close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#events = [];
+    this.#end();
+    this.#look?.();
+  }
+}
 
 const NO_ID = -1;
 const CLOSED = 'The lock manager is closed';
@@ -389,7 +624,7 @@ class EtcdBackend {
   }
 
   /**
-   * @param {Entry} entry
+   * @param {import('./request-table.js').Entry} entry
    * @param {(loss: LockLossReason | undefined) => void} onEnded
    * @param {'timedout' | undefined} why
    */
@@ -409,4 +644,13 @@ class EtcdBackend {
   }
 }
 
-module.exports = { EtcdBackend };
+/**
+ * Locks of all machines that reach an etcd cluster.
+ * @param {string} url  `etcd://host:2379,host2:2379/prefix?ttl=10`, or `etcds:` with TLS
+ * @param {import('./cluster-options.js').EtcdOptions} [options]
+ * @returns {EtcdBackend}
+ * @throws TypeError where the URL is not understood, DOMException where gRPC is missing
+ */
+const openEtcdBackend = (url, options = {}) => new EtcdBackend(toClusterOptions(url, options));
+
+module.exports = { leaveAfterExit, EtcdBackend, openEtcdBackend };

@@ -1,12 +1,23 @@
 'use strict';
 
-const { endOf } = require('./keys.js');
-const { LONG_QUEUE, isGrantable, numberIn } = require('./queue-state.js');
-const { get, getNewestBefore, keyValuesOf, textOf } = require('./transaction.js');
+const { endOf, withNumber } = require('./keys.js');
+const { isGrantable, limitOf, LONG_QUEUE, numberIn, toWaiters } = require('./queue-state.js');
+const {
+  get,
+  getAll,
+  getMadeUntil,
+  getNewestBefore,
+  keyValuesOf,
+  textOf,
+} = require('./transaction.js');
+const { clearTimeout, setTimeout } = require('../../time.js');
+const { WAITING } = require('./etcd-request.js');
+const { WaitPath } = require('../wait-path.js');
+const { toRequestInfo } = require('./bucket-view.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./keys.js').RequestClass} RequestClass */
-/** @typedef {import('./name-access.js').NameAccess} NameAccess */
+/** @typedef {import('./name-lock.js').NameAccess} NameAccess */
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
 
 /**
@@ -113,4 +124,194 @@ async function findBlocker(access, request) {
 /** @param {number[]} numbers */
 const sumOf = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 
-module.exports = { findBlocker };
+/** After this time a waiter reads its blocker. */
+const LOOK_AFTER_MS = 50;
+/** In a queue that moves, but slowly. */
+const MAX_LOOK_AFTER_MS = 1000;
+/** So many names are kept. */
+const MAX_NAMES = 1000;
+
+/**
+ * Recent wait times by name. A waiter reads its blocker only after twice that time: in a long
+ * queue, earlier reads would add one read per waiter to every release.
+ */
+class WaitPace {
+  /** @type {Map<string, number>} in ms, by name, oldest first */
+  #waits = new Map();
+
+  /**
+   * @param {string} name
+   * @param {number} ms  from the place in the queue to the lock
+   */
+  note(name, ms) {
+    this.#waits.delete(name);
+    if (ms <= LOOK_AFTER_MS / 2) return;
+    this.#waits.set(name, ms);
+    if (this.#waits.size <= MAX_NAMES) return;
+    for (const oldest of this.#waits.keys()) {
+      this.#waits.delete(oldest);
+      return;
+    }
+  }
+
+  /** @param {string} name  when to look, in ms: twice the time of the last wait */
+  lookAfter(name) {
+    const ms = this.#waits.get(name);
+    return ms === undefined ? LOOK_AFTER_MS : Math.min(2 * ms, MAX_LOOK_AFTER_MS);
+  }
+}
+
+/** Between two tries where the cluster has no room for a grant, on average. */
+const NO_ROOM_MS = 1_000;
+
+/**
+ * The oldest waiter of a session reads its blocker and watches for its end: the session that should
+ * serve the waiter may have died (E6).
+ */
+class WaiterLook {
+  #access;
+  #lookAfter;
+  #first;
+  #step;
+  #grant;
+  #reread;
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer;
+  /** @type {{ cancel: () => void } | undefined} */
+  #watch;
+
+  /**
+   * @param {NameAccess} access
+   * @param {object} waiter
+   * @param {() => EtcdRequest | undefined} waiter.first  the oldest
+   * @param {() => number} waiter.lookAfter  so long after it has become that, in ms
+   * @param {(request: EtcdRequest) => Promise<boolean>} waiter.grant
+   * @param {(request: EtcdRequest) => Promise<void>} waiter.reread  where it stands
+   * @param {(step: () => Promise<void>) => void} step  does it in its turn
+   */
+  constructor(access, { first, lookAfter, grant, reread }, step) {
+    this.#access = access;
+    this.#lookAfter = lookAfter;
+    this.#first = first;
+    this.#step = step;
+    this.#grant = grant;
+    this.#reread = reread;
+  }
+
+  /** @param {number} [delayMs] */
+  schedule(delayMs = this.#lookAfter()) {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#first() === undefined) return;
+    this.#timer = setTimeout(() => this.#step(() => this.#look()), delayMs);
+  }
+
+  cancel() {
+    clearTimeout(this.#timer);
+    this.#cancelWatch();
+  }
+
+  #cancelWatch() {
+    this.#watch?.cancel();
+    this.#watch = undefined;
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @returns {Promise<boolean>} false: it is gone
+   */
+  async #grantIfRoom(request) {
+    try {
+      return await this.#grant(request);
+    } catch (error) {
+      if (!(/** @type {import('./etcd-errors.js').EtcdError} */ (error).isForSpace)) throw error;
+      await this.#reread(request); // it may have been granted in spite of the error
+      this.schedule(NO_ROOM_MS * (0.5 + Math.random()));
+      return true;
+    }
+  }
+
+  async #look() {
+    this.#cancelWatch();
+    const request = this.#first();
+    if (request === undefined) return;
+    const blocker = await findBlocker(this.#access, request);
+    if (request.phase !== WAITING) return;
+    if (blocker === undefined && (await this.#grantIfRoom(request))) return;
+    // It has the lock by a change that was in doubt, which this session had not seen.
+    if (blocker === undefined || blocker.key === this.#access.changes.heldKey(request)) {
+      await this.#reread(request);
+      this.schedule();
+      return;
+    }
+    const { isAhead, ...watched } = blocker;
+    this.#watch = this.#access.session.watches.add({
+      ...watched,
+      only: 'removals',
+      // A request that was ahead has most likely been granted the lock, and will hand it over.
+      onEvents: () => this.schedule(isAhead ? LOOK_AFTER_MS : 0),
+      onGap: () => this.schedule(0),
+    });
+  }
+}
+
+/** @param {Waiter} waiter */
+const toWaiting = (waiter) => ({
+  isQueued: true,
+  request: toRequest(waiter, waiter.class === 'l' ? limitOf(waiter) : 0),
+});
+
+/** @param {Waiter} holder */
+const toHeld = (holder) => ({ isQueued: false, request: toRequest(holder, 0) });
+
+/**
+ * The id of a request in the thread that has made it.
+ * @param {Waiter} waiter
+ * @param {boolean} isHeld
+ */
+const askedId = ({ id, value }, isHeld) =>
+  withNumber(id, toRequestInfo(value, { id, isHeld }).number);
+
+/**
+ * @param {Waiter} waiter
+ * @param {number} limit
+ * @returns {{ mode: 'exclusive' | 'shared', extras: { limit: number } }}
+ */
+const toRequest = (waiter, limit) => ({
+  mode: waiter.class === 'x' ? 'exclusive' : 'shared',
+  extras: { limit },
+});
+
+/**
+ * Whether a request in the queue waits for its own thread. The requests ahead of it only leave, so
+ * this is checked once in each session.
+ * @param {import('./session.js').Session} session
+ * @param {import('./keys.js').BucketKeys} bucket
+ * @param {EtcdRequest} request
+ * @param {() => Set<string>} findOwn  ids of the thread's other requests
+ * @returns {Promise<boolean>}
+ * @throws EtcdError, SessionLost (rejects)
+ */
+async function wouldSelfDeadlock(session, bucket, request, findOwn) {
+  const { held, queue } = bucket.ofName(request.name);
+  const { responses } = await session.read([getAll(held), getMadeUntil(queue, request.created)]);
+  const [holders, waiters] = responses.map((it) => toWaiters(keyValuesOf(it), bucket));
+  const place = waiters.findIndex(({ id }) => id === request.id);
+  if (place < 0 || request.phase !== WAITING) return false;
+  const own = findOwn();
+  const path = new WaitPath(toWaiting(waiters[place]));
+  const ahead = waiters.slice(0, place).reverse();
+  return (
+    ahead.some((it) => path.isStoppedBy(toWaiting(it), own.has(askedId(it, false)))) ||
+    holders.some((it) => path.isStoppedBy(toHeld(it), own.has(askedId(it, true))))
+  );
+}
+
+module.exports = {
+  findBlocker,
+  LOOK_AFTER_MS,
+  MAX_LOOK_AFTER_MS,
+  WaitPace,
+  WaiterLook,
+  wouldSelfDeadlock,
+};

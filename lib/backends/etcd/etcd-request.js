@@ -1,7 +1,7 @@
 'use strict';
 
-/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('./keys.js').RequestClass} RequestClass */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 
 /**
  * A request as the agent sends it to the session.

@@ -1,18 +1,221 @@
 'use strict';
 
-const { performance } = require('../../time.js');
-const { EtcdClient } = require('./etcd-client.js');
-const { isSupported } = require('./etcd-version.js');
+// A member's pages over plain HTTP, on the port of its clients, for every reader. gRPC does not
+// report its clock. It reports its quota since etcd 3.6, and to some users only.
+
+const http = require('node:http');
+const https = require('node:https');
+const { dateNow, performance } = require('../../time.js');
+const { EtcdClient, isSupported } = require('./etcd-client.js');
+const { EtcdError } = require('./etcd-errors.js');
 const { BucketKeys } = require('./keys.js');
 const { toClusterOptions } = require('./cluster-options.js');
-const { readClockAheadMs, readQuotaBytes } = require('./member-pages.js');
-const { readMemberStatus } = require('./member-status.js');
 const { getAll, put, removeAll } = require('./transaction.js');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./cluster-options.js').EtcdOptions} EtcdOptions */
 /** @typedef {import('../../../types/etcd.d.ts').EtcdExamination} EtcdExamination */
 /** @typedef {import('../../../types/etcd.d.ts').EtcdMemberExamination} EtcdMemberExamination */
+
+/** A page of metrics has a few hundred kilobytes. */
+const MAX_BYTES = 8 * 1024 * 1024;
+/** The header `Date` has whole seconds: on average half a second is missing. */
+const HALF_A_SECOND_MS = 500;
+
+/** @param {string} text  the page of metrics @param {string} name */
+function metric(text, name) {
+  const found = new RegExp(`^${name} (\\S+)$`, 'm').exec(text);
+  return found === null ? undefined : Number(found[1]);
+}
+
+/** @param {string} text @param {string} name */
+function flag(text, name) {
+  const value = metric(text, name);
+  return value === undefined ? undefined : value === 1;
+}
+
+/**
+ * @param {ClusterOptions} place
+ * @param {string} endpoint
+ * @param {string} path
+ * @param {number} timeoutMs
+ * @returns {Promise<{ text: string, date: string | undefined }>}
+ */
+function readPage({ isEncrypted, ca, cert, key }, endpoint, path, timeoutMs) {
+  const { get } = isEncrypted ? https : http;
+  const url = `${isEncrypted ? 'https' : 'http'}://${endpoint}${path}`;
+  const certificates = /** @type {any} */ ({ ca, cert, key });
+  return new Promise((resolve, reject) => {
+    const options = { ...certificates, agent: false, timeout: timeoutMs };
+    const request = get(url, options, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (part) => {
+        text += part;
+        if (text.length > MAX_BYTES) request.destroy(new Error('the page has no end'));
+      });
+      response.on('end', () => resolve({ text, date: response.headers.date }));
+      response.on('error', reject);
+    });
+    request.on('timeout', () => request.destroy(new Error('no answer')));
+    request.on('error', reject);
+  });
+}
+
+/**
+ * How far the clock of a member is ahead of this machine's, to about a second.
+ * @param {ClusterOptions} place
+ * @param {string} endpoint
+ * @param {number} timeoutMs
+ * @returns {Promise<number | undefined>} undefined: the member does not report it
+ */
+async function readClockAheadMs(place, endpoint, timeoutMs) {
+  const start = performance.now();
+  const { date } = await readPage(place, endpoint, '/version', timeoutMs);
+  const there = Date.parse(date ?? '') + HALF_A_SECOND_MS;
+  const here = dateNow() - (performance.now() - start) / 2;
+  return Number.isNaN(there) ? undefined : Math.round(there - here);
+}
+
+/**
+ * @param {ClusterOptions} place
+ * @param {string} endpoint
+ * @param {number} timeoutMs
+ * @returns {Promise<number | undefined>} undefined: the member does not report it
+ */
+async function readQuotaBytes(place, endpoint, timeoutMs) {
+  const { text } = await readPage(place, endpoint, '/metrics', timeoutMs);
+  return metric(text, 'etcd_server_quota_backend_bytes');
+}
+
+/**
+ * @typedef {object} StatusPages  what the pages of a member say of it
+ * @property {string} version
+ * @property {string | undefined} memberId
+ * @property {boolean | undefined} hasLeader
+ * @property {boolean | undefined} isLeader
+ * @property {boolean | undefined} isLearner
+ * @property {number | undefined} databaseBytes
+ */
+
+/**
+ * @param {ClusterOptions} place
+ * @param {string} endpoint
+ * @param {number} timeoutMs
+ * @returns {Promise<StatusPages>}
+ */
+async function readStatusPages(place, endpoint, timeoutMs) {
+  const [about, metrics] = await Promise.all(
+    ['/version', '/metrics'].map((path) => readPage(place, endpoint, path, timeoutMs)),
+  );
+  const { text } = metrics;
+  return {
+    version: JSON.parse(about.text).etcdserver,
+    memberId: /^etcd_server_id\{server_id="(\w+)"\} 1$/m.exec(text)?.[1],
+    hasLeader: flag(text, 'etcd_server_has_leader'),
+    isLeader: flag(text, 'etcd_server_is_leader'),
+    isLearner: flag(text, 'etcd_server_is_learner'),
+    databaseBytes: metric(text, 'etcd_mvcc_db_total_size_in_bytes'),
+  };
+}
+
+/** @typedef {Partial<StatusPages> & { clusterId?: string, roundTripMs: number }} MemberStatus */
+
+const ROUND_TRIPS = 5;
+
+/** @param {any} id */
+const toHex = (id) => BigInt(id).toString(16);
+
+/** Whether the member has answered, and refuses this user its status. @param {unknown} error */
+const isRefusal = (error) => error instanceof EtcdError && error.isAnswer && error.isFinal;
+
+/** One member, as one user asks it. */
+class MemberAsked {
+  #client;
+  #timeoutMs;
+
+  /**
+   * @param {ClusterOptions} place
+   * @param {number} timeoutMs
+   */
+  constructor(place, timeoutMs) {
+    this.#client = new EtcdClient(place);
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** @returns {Promise<any>} undefined: the member does not report it */
+  async status() {
+    try {
+      return await this.#client.call('Maintenance', 'Status', {}, this.#timeoutMs);
+    } catch (error) {
+      if (isRefusal(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** The median; a refusal is an answer, too. */
+  async roundTripMs() {
+    const times = [];
+    for (let i = 0; i < ROUND_TRIPS; i += 1) {
+      const start = performance.now();
+      await this.status();
+      times.push(performance.now() - start);
+    }
+    return times.sort((a, b) => a - b)[ROUND_TRIPS >> 1];
+  }
+
+  /**
+   * Of the answer to a read of that key, which this user may well be allowed.
+   * @param {string} key
+   * @returns {Promise<string | undefined>} undefined: the member does not report it
+   */
+  async clusterId(key) {
+    const read = { key: Buffer.from(key), count_only: true };
+    const answer = await this.#client.call('KV', 'Range', read, this.#timeoutMs).catch(() => null);
+    return answer === null ? undefined : toHex(answer.header.cluster_id);
+  }
+
+  close() {
+    this.#client.close();
+  }
+}
+
+/** @param {any} status @returns {Omit<MemberStatus, 'roundTripMs'>} */
+const fromStatus = ({ version, header, leader, isLearner, dbSize }) => ({
+  version,
+  clusterId: toHex(header.cluster_id),
+  memberId: toHex(header.member_id),
+  hasLeader: leader !== '0',
+  isLeader: leader === header.member_id,
+  isLearner,
+  databaseBytes: Number(dbSize),
+});
+
+/**
+ * Reads the status that a member reports. In a cluster with users it reports the status to root
+ * only (etcd 3.4.42 on, 3.5.28 to 3.5.31, 3.6.0 to 3.6.11), or to users only (later ones). Earlier
+ * ones report it to every client. Its pages need no user, but may be on another port.
+ * @param {ClusterOptions} place
+ * @param {string} endpoint
+ * @param {number} timeoutMs
+ * @returns {Promise<MemberStatus>}
+ * @throws what the connection says (rejects)
+ */
+async function readMemberStatus(place, endpoint, timeoutMs) {
+  const member = { ...place, endpoints: [endpoint] };
+  const anybody = new MemberAsked({ ...member, user: undefined, password: undefined }, timeoutMs);
+  const user = new MemberAsked(member, timeoutMs);
+  try {
+    const status = (await anybody.status()) ?? (await user.status());
+    const roundTripMs = await anybody.roundTripMs();
+    if (status !== undefined) return { ...fromStatus(status), roundTripMs };
+    const pages = await readStatusPages(place, endpoint, timeoutMs).catch(() => ({}));
+    return { ...pages, clusterId: await user.clusterId(`${place.prefix}/`), roundTripMs };
+  } finally {
+    anybody.close();
+    user.close();
+  }
+}
 
 const TIMEOUT_MS = 3000;
 /** The names of etcd's alarms, by number. */

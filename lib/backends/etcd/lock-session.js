@@ -1,29 +1,316 @@
 'use strict';
 
-const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
-const { AgentWatches } = require('./agent-watches.js');
-const { EtcdClient } = require('./etcd-client.js');
-const { describe } = require('./etcd-errors.js');
-const { HolderReads, readHolders } = require('./etcd-holders.js');
-const { EtcdRequest, HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
-const { checkVersion } = require('./etcd-version.js');
-const { endSession, revokeDead } = require('./freed-names.js');
+const { SessionLost } = require('./session-calls.js');
+const { get, getAll, keyValuesOf, nested, textOf } = require('./transaction.js');
 const { fromSessionInfo, toInspection } = require('./bucket-view.js');
-const { BucketKeys } = require('./keys.js');
-const { LostSessions } = require('./lost-sessions.js');
+const { Backoff, sleep } = require('./backoff.js');
+const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
+const { BucketKeys, decodeText } = require('./keys.js');
+const { NameAccess, serveQueue } = require('./name-lock.js');
+const { countOf } = require('./queue-state.js');
+const { MAX_BATCH } = require('./step-queue.js');
+const { AgentWatches } = require('./agent-watches.js');
+const { checkVersion, EtcdClient } = require('./etcd-client.js');
+const { describe } = require('./etcd-errors.js');
+const { EtcdRequest, HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 const { NameQueue } = require('./name-queue.js');
-const { Backoff } = require('./backoff.js');
-const { readInTurn } = require('./read-in-turn.js');
-const { wouldSelfDeadlock } = require('./self-deadlock.js');
+const { WaitPace, wouldSelfDeadlock } = require('./blocker.js');
 const { Session } = require('./session.js');
-const { SessionTurn } = require('./session-turn.js');
-const { getAll, keyValuesOf } = require('./transaction.js');
-const { WaitPace } = require('./wait-pace.js');
 
+/** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').Ask} Ask */
-/** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
+/** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+
+/** Actions that need a session: they wait for the next one where there is none, or it is lost. */
+class SessionTurn {
+  #current;
+  /** @type {{ resolve: (session: Session) => void, reject: (error: unknown) => void }[]} */
+  #waiting = [];
+
+  /** @param {() => Session | undefined} current */
+  constructor(current) {
+    this.#current = current;
+  }
+
+  /**
+   * @template T
+   * @param {(session: Session) => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  async run(action) {
+    for (;;) {
+      const session = this.#current() ?? (await this.#next());
+      try {
+        return await action(session);
+      } catch (error) {
+        if (!(error instanceof SessionLost)) throw error;
+      }
+    }
+  }
+
+  /** @param {Session} session  has begun */
+  begin(session) {
+    for (const { resolve } of this.#waiting.splice(0)) resolve(session);
+  }
+
+  /** @param {unknown} error  of an attempt to begin one */
+  fail(error) {
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+  }
+
+  /** @returns {Promise<Session>} */
+  #next() {
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
+  }
+}
+
+/**
+ * Reads after everything that was asked for before, and before everything that is asked for later:
+ * the queues of all names stand still meanwhile.
+ * @template T
+ * @param {NameQueue[]} queues
+ * @param {() => Promise<T>} read
+ * @returns {Promise<T>}
+ */
+async function readInTurn(queues, read) {
+  /** @type {() => void} */
+  let goOn = () => {};
+  const isRead = new Promise((resolve) => {
+    goOn = () => resolve(undefined);
+  });
+  const haveStopped = queues.map(
+    (queue) =>
+      new Promise((resolve) => {
+        void queue.after(async () => {
+          resolve(undefined);
+          await isRead;
+        });
+      }),
+  );
+  try {
+    await Promise.all(haveStopped);
+    return await read();
+  } finally {
+    goOn();
+  }
+}
+
+/** An error message is not worth a longer wait. */
+const BRIEF_MS = 500;
+
+/**
+ * Reads the holders of a name's lock, for the message of a timeout.
+ * @param {import('./session.js').Session} session
+ * @param {import('./keys.js').BucketKeys} bucket
+ * @param {string} name
+ * @param {number} max
+ * @returns {Promise<LockDetail[]>}
+ */
+async function readHolders(session, bucket, name, max) {
+  const { request_range: range } = getAll(bucket.ofName(name).held);
+  const held = await session.read([{ request_range: { ...range, limit: String(max) } }]);
+  const keyValues = keyValuesOf(held.responses[0]);
+  const keys = keyValues.map((/** @type {any} */ { key }) => bucket.parse(textOf(key)));
+  const abouts = new Set(keys.map((/** @type {any} */ { lease }) => bucket.about(lease)));
+  const { responses } = await session.read([...abouts].map(get));
+  return toInspection([...keyValues, ...responses.flatMap(keyValuesOf)], bucket, dateNow()).held;
+}
+
+/**
+ * @param {Promise<LockDetail[]>} holders
+ * @returns {Promise<LockDetail[]>} none, where the cluster does not answer at once
+ */
+const briefly = (holders) =>
+  Promise.race([holders, sleep(BRIEF_MS).then(() => [])]).catch(() => []);
+
+/** Of thousands that time out together, each name is read for once at a time. */
+class HolderReads {
+  /** @type {Map<string, Promise<LockDetail[]>>} by name */
+  #reads = new Map();
+
+  /**
+   * @param {string} name
+   * @param {() => Promise<LockDetail[]>} read
+   * @returns {Promise<LockDetail[]>} none, where the cluster does not answer at once
+   */
+  read(name, read) {
+    let holders = this.#reads.get(name);
+    if (holders === undefined) {
+      holders = briefly(read().finally(() => this.#reads.delete(name)));
+      this.#reads.set(name, holders);
+    }
+    return holders;
+  }
+}
+
+// Grants the locks that a session has left with its lease. The waiters poll, too, but later: in a
+// busy queue they do not watch the lock.
+
+/**
+ * The calls of a session, without one. A grant needs no fence, however late it comes. It compares
+ * that the same request still waits, with no other in its way, and requests ahead of it only leave.
+ */
+class PlainCalls {
+  /** No request is of this session: each grant is reported by mail. */
+  leaseId = '';
+  #client;
+
+  /** @param {EtcdClient} client */
+  constructor(client) {
+    this.#client = client;
+  }
+
+  /** @param {object[]} ops */
+  async read(ops) {
+    const { header, responses } = await this.#call(ops);
+    return { revision: header.revision, responses };
+  }
+
+  /**
+   * @param {object[]} compare
+   * @param {object[]} success
+   * @param {object[]} failure
+   */
+  async change(compare, success, failure) {
+    const { header, responses } = await this.#call([nested(compare, success, failure)]);
+    return { revision: header.revision, ...responses[0].response_txn };
+  }
+
+  /** @param {object[]} success @returns {Promise<any>} */
+  #call(success) {
+    return this.#client.call('KV', 'Txn', { success }, this.#client.lateMs);
+  }
+}
+
+/**
+ * @param {EtcdClient} client
+ * @param {BucketKeys} bucket
+ * @param {string[]} names
+ * @throws EtcdError (rejects)
+ */
+async function serveNames(client, bucket, names) {
+  const calls = /** @type {any} */ (new PlainCalls(client));
+  for (let start = 0; start < names.length; start += MAX_BATCH) {
+    const some = names.slice(start, start + MAX_BATCH);
+    const { responses } = await calls.read(some.map((name) => countOf(bucket.ofName(name).queue)));
+    for (const [index, name] of some.entries()) {
+      if (responses[index].response_range.count === '0') continue;
+      const access = new NameAccess(name, calls, bucket);
+      await serveQueue(access, async (head, rest) => {
+        return (await access.grant(head, rest)) !== undefined;
+      });
+    }
+  }
+}
+
+/**
+ * The names whose locks hang on a lease, of all buckets.
+ * @param {EtcdClient} client
+ * @param {string} lease
+ * @param {string} prefix  of the keys of all buckets
+ * @returns {Promise<Map<string, Set<string>>>} by bucket
+ * @throws EtcdError (rejects)
+ */
+async function namesOfLease(client, lease, prefix) {
+  const request = { ID: lease, keys: true };
+  const { keys } = await client.call('Lease', 'LeaseTimeToLive', request, client.lateMs);
+  const found = new Map();
+  for (const key of keys.map(textOf)) {
+    const [bucket, n, name, place] = key.slice(prefix.length + 1).split('/');
+    if (!key.startsWith(`${prefix}/`) || n !== 'n' || place !== 'h') continue;
+    const names = found.get(bucket) ?? new Set();
+    found.set(bucket, names.add(decodeText(name)));
+  }
+  return found;
+}
+
+/**
+ * Ends the session of a process that has died, and grants its locks to those who are next.
+ * @param {EtcdClient} client
+ * @param {string} lease
+ * @param {string} prefix
+ * @throws EtcdError (rejects)
+ */
+async function revokeDead(client, lease, prefix) {
+  const found = await namesOfLease(client, lease, prefix).catch(() => new Map());
+  await client.call('Lease', 'LeaseRevoke', { ID: lease }, client.lateMs);
+  for (const [bucket, names] of found) {
+    await serveNames(client, new BucketKeys(prefix, decodeText(bucket)), [...names]);
+  }
+}
+
+/**
+ * Ends a session, and grants the locks that it had, once its agent has received the end.
+ * @param {EtcdClient} client
+ * @param {BucketKeys} bucket
+ * @param {{ session: import('./session.js').Session | undefined, isHeard?: Promise<void>,
+ *   queues: import('./name-queue.js').NameQueue[] }} over  all of its queues
+ */
+async function endSession(client, bucket, { session, isHeard, queues }) {
+  const held = queues.filter(({ isHeld }) => isHeld).map(({ name }) => name);
+  for (const queue of queues) queue.close();
+  await isHeard;
+  await session?.close();
+  if (held.length === 0 || client.isClosed) return;
+  await serveNames(client, bucket, held).catch(() => {}); // their waiters poll, too
+}
+
+/**
+ * Sessions of an agent that are lost. Their keys in the cluster are in the way of others, and are
+ * removed when the agent has received the loss. An agent whose event loop is blocked continues with
+ * its locks: it owns them until the lease runs out.
+ */
+class LostSessions {
+  #client;
+  #bucket;
+  #ttlMs;
+  /** Of sessions whose agent has not received the loss. @type {(() => void)[]} */
+  #unheard = [];
+  /** @type {Set<Promise<void>>} */
+  #ends = new Set();
+
+  /**
+   * @param {import('./etcd-client.js').EtcdClient} client
+   * @param {import('./keys.js').BucketKeys} bucket
+   * @param {number} ttlMs
+   */
+  constructor(client, bucket, ttlMs) {
+    this.#client = client;
+    this.#bucket = bucket;
+    this.#ttlMs = ttlMs;
+  }
+
+  /**
+   * To be called before its requests are notified.
+   * @param {Session} session
+   * @param {NameQueue[]} queues  all of it
+   * @param {() => void} leaveMachine  the others of this machine may end it, too
+   */
+  add(session, queues, leaveMachine) {
+    /** @type {Promise<void>} */
+    const isHeard = new Promise((resolve) => {
+      this.#unheard.push(resolve);
+      setTimeout(resolve, this.#ttlMs).unref(); // the lease has run out
+    });
+    void isHeard.then(leaveMachine);
+    const end = endSession(this.#client, this.#bucket, { session, isHeard, queues });
+    this.#ends.add(end);
+    void end.then(() => this.#ends.delete(end));
+  }
+
+  /** The agent has received all losses of the first of them. */
+  hear() {
+    this.#unheard.shift()?.();
+  }
+
+  /** No agent remains that might receive a loss. */
+  async close() {
+    for (const resolve of this.#unheard.splice(0)) resolve();
+    await Promise.all(this.#ends);
+  }
+}
 
 /** A cluster that is not reached for so long is reported. */
 const LONG_SILENCE_MS = 5000;
@@ -427,4 +714,4 @@ class LockSession {
 /** Ignores a failure: a key that could not be removed goes with its lease. */
 function ignore() {}
 
-module.exports = { LockSession };
+module.exports = { endSession, revokeDead, LockSession };

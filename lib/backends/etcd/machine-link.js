@@ -1,10 +1,10 @@
 'use strict';
 
-/** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
-/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
-
 const { openDefaultBackend } = require('../default-backend.js');
 const { GRANTED } = require('../outcome.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 
 /** @typedef {{ lease: string, pid: number | null }} Session */
 

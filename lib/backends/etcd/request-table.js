@@ -1,13 +1,65 @@
 'use strict';
 
-const { queueMicrotask } = require('../../time.js');
+const { dateNow, queueMicrotask } = require('../../time.js');
 const { LockLostError } = require('../../errors.js');
-const { setToken, tokenOf } = require('./ask.js');
-const { Entry } = require('./entry.js');
 const { describe, toDOMException } = require('./etcd-errors.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+
+/**
+ * @param {number} number
+ * @param {Request} request
+ * @returns {import('./etcd-request.js').Ask}
+ */
+function toAsk(number, { name, mode, ifAvailable, steal, extras }) {
+  const since = dateNow();
+  if (extras === undefined) {
+    return { number, name, mode, ifAvailable, steal, since, extras };
+  }
+  const { limit, holdLimit, label, callSite, enclosing } = extras;
+  const token = enclosing === undefined ? null : String(tokenOf(enclosing));
+  return {
+    number,
+    name,
+    mode,
+    ifAvailable,
+    steal,
+    since,
+    extras: { limit, holdLimit, label, callSite, enclosing: token },
+  };
+}
+
+/** @param {{ tokenHigh: number, tokenLow: number }} halves */
+const tokenOf = ({ tokenHigh, tokenLow }) =>
+  (BigInt(tokenHigh >>> 0) << 32n) | BigInt(tokenLow >>> 0);
+
+/**
+ * @param {Request} request
+ * @param {bigint} token
+ */
+function setToken(request, token) {
+  request.tokenHigh = Number(token >> 32n);
+  request.tokenLow = Number(token & 0xffff_ffffn);
+}
+
+/** A request that was made, until its end has taken effect. */
+class Entry {
+  /** The cluster has answered that it waits. */
+  isAnswered = false;
+  isHeld = false;
+  /** @type {((loss: LockLossReason | undefined) => void) | undefined} it is being ended */
+  onEnded = undefined;
+
+  /**
+   * @param {number} number
+   * @param {Request} request
+   */
+  constructor(number, request) {
+    this.number = number;
+    this.request = request;
+  }
+}
 
 /**
  * The outcome of the request that the thread is blocked for.
@@ -288,4 +340,4 @@ class RequestTable {
   }
 }
 
-module.exports = { RequestTable };
+module.exports = { Entry, toAsk, RequestTable };

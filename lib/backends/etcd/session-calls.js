@@ -1,10 +1,154 @@
 'use strict';
 
-const { performance } = require('../../time.js');
-const { CallLimit, FirstAnswer } = require('./first-answer.js');
+const { clearTimeout, performance, setTimeout } = require('../../time.js');
+const { Backoff } = require('./backoff.js');
 
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
+
+/**
+ * The calls of a session that wait for their first answer, so many at most; others follow in their
+ * order. More would make each answer late, those to keep-alives too, and a late answer is asked for
+ * again: then a session with thousands of names never catches up.
+ */
+class CallLimit {
+  #free;
+  /** @type {(() => void)[]} */
+  #waiting = [];
+
+  /** @param {number} max */
+  constructor(max) {
+    this.#free = max;
+  }
+
+  /** @param {() => void} begin  the call: at once, or when it is its turn */
+  enter(begin) {
+    if (this.#free === 0) {
+      this.#waiting.push(begin);
+    } else {
+      this.#free -= 1;
+      begin();
+    }
+  }
+
+  leave() {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free += 1;
+    else next();
+  }
+}
+
+/**
+ * Tries of one call, and the first answer to them. A late answer is an answer: no try is given up
+ * for another one, because on a busy machine that one would be as late. Another try begins where
+ * one has had no answer for a while and another connection can be had, or where one has failed
+ * beside others. A failure that leaves in doubt what has happened waits for the others.
+ * @template T
+ */
+class FirstAnswer {
+  #client;
+  #attempt;
+  #max;
+  #tries = 0;
+  #underWay = 0;
+  #isSettled = false;
+  /** @type {CallLimit | undefined} that counts this call */
+  #limit;
+  #backoff = new Backoff();
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer;
+  /** @type {(value: T) => void} */
+  #resolve = () => {};
+  /** @type {(error: unknown) => void} */
+  #reject = () => {};
+  /** @type {Promise<T>} */
+  promise;
+
+  /**
+   * @param {EtcdClient} client
+   * @param {(index: number) => Promise<T>} attempt
+   * @param {number} [max]  tries
+   * @param {CallLimit} [limit]  counts the call until its first try has an answer, or is late
+   */
+  constructor(client, attempt, max = Infinity, limit = undefined) {
+    this.#client = client;
+    this.#attempt = attempt;
+    this.#max = max;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    if (limit === undefined) void this.#begin();
+    else limit.enter(() => this.#enter(limit));
+  }
+
+  /** @param {CallLimit} limit */
+  #enter(limit) {
+    this.#limit = limit;
+    if (this.#isSettled) this.#leave();
+    else void this.#begin();
+  }
+
+  #leave() {
+    this.#limit?.leave();
+    this.#limit = undefined;
+  }
+
+  /** No try counts any more. @param {unknown} error */
+  fail(error) {
+    if (this.#settle()) this.#reject(error);
+  }
+
+  #settle() {
+    clearTimeout(this.#timer);
+    this.#leave();
+    const isFirst = !this.#isSettled;
+    this.#isSettled = true;
+    return isFirst;
+  }
+
+  async #begin() {
+    const index = this.#tries;
+    this.#tries += 1;
+    this.#underWay += 1;
+    try {
+      const { connection } = this.#client;
+      if (this.#tries < this.#max) this.#awaitAnswer(connection);
+      const value = await this.#attempt(index);
+      if (this.#settle()) this.#resolve(value);
+    } catch (error) {
+      this.#onFailure(error);
+    }
+  }
+
+  /** @param {any} error */
+  #onFailure(error) {
+    this.#underWay -= 1;
+    if (this.#underWay === 0 || !error.isInDoubt) this.fail(error);
+    else if (this.#tries < this.#max) this.#startTimer(() => this.#begin(), this.#backoff.next());
+  }
+
+  /** @param {import('./connection.js').Connection} connection */
+  #awaitAnswer(connection) {
+    this.#startTimer(async () => {
+      this.#leave(); // the next try may need other calls
+      await this.#client.replace(connection);
+      if (this.#isSettled || this.#client.isClosed) return;
+      if (this.#client.connection === connection) this.#awaitAnswer(connection);
+      else await this.#begin();
+    }, this.#client.lateMs);
+  }
+
+  /**
+   * @param {() => Promise<void>} action
+   * @param {number} ms
+   */
+  #startTimer(action, ms) {
+    if (this.#isSettled) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void action(), ms);
+  }
+}
 
 /** So many calls are made at once: each takes about a millisecond of the thread. */
 const MAX_CALLS = 32;
@@ -99,4 +243,4 @@ class SessionCalls {
   }
 }
 
-module.exports = { SessionCalls, SessionLost };
+module.exports = { FirstAnswer, SessionCalls, SessionLost };

@@ -8,8 +8,7 @@ const { checkBuild } = require('../../build-id.js');
 const { describe } = require('./etcd-errors.js');
 const { LockSession } = require('./lock-session.js');
 const { MachineLink } = require('./machine-link.js');
-const { toRequestIds } = require('./own-requests.js');
-const { SessionWords } = require('./session-words.js');
+const { toRequestIds, SessionWords } = require('./session-words.js');
 
 /** @type {{ port: import('node:worker_threads').MessagePort, place: any, about: any,
  *   words: SharedArrayBuffer }} */

@@ -1,14 +1,11 @@
 'use strict';
 
 const { Backoff } = require('./backoff.js');
-const { EntryOrder } = require('./entry-order.js');
-const { EtcdError } = require('./etcd-errors.js');
-const { following, get, getAll, isChangedAt, nested, put, remove } = require('./transaction.js');
-const { endOf, toLeaseId } = require('./keys.js');
-const { Lease } = require('./lease.js');
-const { RequestIds } = require('./request-ids.js');
 const { SessionCalls, SessionLost } = require('./session-calls.js');
-const { SessionFence } = require('./session-fence.js');
+const { following, get, getAll, isChangedAt, nested, put, remove } = require('./transaction.js');
+const { endOf, numberOf, toLeaseId, toRequestId } = require('./keys.js');
+const { EtcdError } = require('./etcd-errors.js');
+const { Lease } = require('./lease.js');
 const { steadyNow } = require('./steady-clock.js');
 const { WatchStream } = require('./watch-stream.js');
 
@@ -16,6 +13,203 @@ const { WatchStream } = require('./watch-stream.js');
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
+
+/**
+ * The answers to the requests that have entered, in the order in which they were sent. The cluster
+ * may carry out changes of different names in any order, but an agent's callbacks run in the order
+ * of its requests.
+ */
+class EntryOrder {
+  /** @type {{ isDone: boolean, tell: () => void }[]} oldest first */
+  #places = [];
+
+  /**
+   * Settles like the answer, and not before those that were sent earlier.
+   * @template T
+   * @param {Promise<T>} answer
+   * @returns {Promise<T>}
+   */
+  async pass(answer) {
+    const place = { isDone: false, tell() {} };
+    this.#places.push(place);
+    try {
+      return await answer;
+    } finally {
+      place.isDone = true;
+      if (this.#places[0] === place) this.#tellFirst();
+      else await new Promise((resolve) => (place.tell = () => resolve(undefined)));
+    }
+  }
+
+  #tellFirst() {
+    while (this.#places[0]?.isDone) this.#places.shift()?.tell();
+  }
+}
+
+/**
+ * @typedef {object} About  the session's own key
+ * @property {string} key
+ * @property {string} lease
+ */
+
+/** The fence of a session (S1 there): the revision at which its own key was written last. */
+class SessionFence {
+  #calls;
+  #about;
+  #abandon;
+  #revision = '0';
+  /** The value of the key. */
+  #value = '';
+  /** @type {Promise<void> | undefined} */
+  #move;
+
+  /**
+   * @param {SessionCalls} calls
+   * @param {About} about
+   * @param {() => void} abandon  the session: its key is not what it was
+   */
+  constructor(calls, about, abandon) {
+    this.#calls = calls;
+    this.#about = about;
+    this.#abandon = abandon;
+  }
+
+  /**
+   * @param {string} value  which stands in the key
+   * @param {string} revision
+   */
+  begin(value, revision) {
+    this.#value = value;
+    this.#revision = revision;
+  }
+
+  get revision() {
+    return this.#revision;
+  }
+
+  /** Waits while the fence is moved: a change that is sent meanwhile comes too late for it. */
+  async untilStill() {
+    while (this.#move !== undefined) await this.#move;
+  }
+
+  /**
+   * After this no change that was bound to that fence can happen any more.
+   * @param {string} fence
+   */
+  async moveFrom(fence) {
+    while (this.#revision === fence) {
+      this.#move ??= this.#write(fence).finally(() => {
+        this.#move = undefined;
+      });
+      await this.#move; // perhaps away from an older one: then this one is moved next
+    }
+  }
+
+  /**
+   * Only the first try that arrives moves it: a later one would undo the changes that are bound to
+   * the new fence.
+   * @param {string} fence
+   */
+  async #write(fence) {
+    const { key, lease } = this.#about;
+    const backoff = new Backoff();
+    for (;;) {
+      this.#calls.checkLives();
+      try {
+        const answer = await this.#calls.repeat('KV', 'Txn', {
+          compare: [isChangedAt(key, fence)],
+          // Nested like the changes, so that the cluster takes it where it takes them.
+          success: [nested([], [put(key, this.#value, lease)])],
+          failure: [get(key)],
+        });
+        if (answer.succeeded) this.adopt(answer.header.revision);
+        else this.read(answer.responses[0].response_range.kvs, fence);
+        return;
+      } catch (error) {
+        if (error instanceof SessionLost) throw error;
+        const { isFinal, isLeaseGone, isForSpace } = /** @type {EtcdError} */ (error);
+        // Changes wait for the fence: a fence that can never be moved must not stall them for ever.
+        if (isLeaseGone || (isFinal !== false && !isForSpace)) this.#abandon();
+        await backoff.pause();
+      }
+    }
+  }
+
+  /**
+   * @param {any[]} keyValues  the session's own key, or nothing
+   * @param {string} fence  that it did not have
+   */
+  read(keyValues, fence) {
+    const revision = keyValues[0]?.mod_revision;
+    // An older one is of a cluster that was set back to a copy of its data.
+    if (revision === undefined || BigInt(revision) < BigInt(fence)) this.#abandon();
+    else this.adopt(revision);
+  }
+
+  /** @param {string} revision */
+  adopt(revision) {
+    if (BigInt(revision) > BigInt(this.#revision)) this.#revision = revision;
+  }
+}
+
+/**
+ * The ids of one session's requests, which are used again: a key that is gone stays in etcd's index
+ * until a compaction, and each range over its name passes it. docs/etcd.md has the rules R1 to R5.
+ */
+class RequestIds {
+  #leaseId;
+  /** @type {Map<string, EtcdRequest>} */
+  #users = new Map();
+  /** @type {number[]} that were returned; the last one is taken first */
+  #free = [];
+  /** So many numbers have been in use. */
+  #count = 0;
+
+  /** @param {string} leaseId */
+  constructor(leaseId) {
+    this.#leaseId = leaseId;
+  }
+
+  /**
+   * @param {EtcdRequest[]} requests  in their order: keys that are written together are in the
+   *   order of their ids
+   * @param {bigint} revision  that the cluster has reached
+   */
+  take(requests, revision) {
+    const numbers = this.#free.splice(Math.max(0, this.#free.length - requests.length));
+    while (numbers.length < requests.length) numbers.push((this.#count += 1));
+    numbers.sort((a, b) => a - b);
+    for (const [index, request] of requests.entries()) {
+      request.id = toRequestId(this.#leaseId, numbers[index]);
+      request.usedAfter = revision;
+      this.#users.set(request.id, request);
+    }
+  }
+
+  /** @param {string} id */
+  find(id) {
+    return this.#users.get(id);
+  }
+
+  /**
+   * The cluster has no key of the request in its name, and no change that could write one is under
+   * way.
+   * @param {EtcdRequest} request
+   */
+  giveBack(request) {
+    if (this.retire(request)) this.#free.push(numberOf(request.id));
+  }
+
+  /**
+   * The id is not used again.
+   * @param {EtcdRequest} request
+   * @returns {boolean} whether it was in use by this request
+   */
+  retire(request) {
+    const { id } = request;
+    return this.#users.get(id) === request && this.#users.delete(id);
+  }
+}
 
 /**
  * @typedef {object} SessionHost  receives the events of a session
@@ -396,4 +590,4 @@ class Session {
   }
 }
 
-module.exports = { Session };
+module.exports = { EntryOrder, RequestIds, Session };

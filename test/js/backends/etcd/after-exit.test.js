@@ -2,7 +2,7 @@
 
 const { spawnSync } = require('node:child_process');
 
-const PATH = require.resolve('../../../../lib/backends/etcd/after-exit.js');
+const PATH = require.resolve('../../../../lib/backends/etcd/backend.js');
 
 /** The output of a program whose copies of the module all leave after 'exit'. */
 function printed(ending, listener = '') {

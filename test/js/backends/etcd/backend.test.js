@@ -28,7 +28,7 @@ jest.mock('../../../../lib/backends/etcd/session-link.js', () => ({
   },
 }));
 
-const { openEtcdBackend } = require('../../../../lib/backends/etcd/open.js');
+const { openEtcdBackend } = require('../../../../lib/backends/etcd/backend.js');
 const { openLockManager } = require('../../../../lib/index.js');
 
 // The session's thread is a list of what it says to a thread that is blocked.

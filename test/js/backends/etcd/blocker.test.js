@@ -3,7 +3,7 @@
 const { findBlocker } = require('../../../../lib/backends/etcd/blocker.js');
 const { EtcdRequest } = require('../../../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
-const { NameAccess } = require('../../../../lib/backends/etcd/name-access.js');
+const { NameAccess } = require('../../../../lib/backends/etcd/name-lock.js');
 const { textOf } = require('../../../../lib/backends/etcd/transaction.js');
 
 const bucket = new BucketKeys('prefix', 'bucket');

@@ -1,7 +1,7 @@
 'use strict';
 
 const { toInspection } = require('../../../../lib/backends/etcd/bucket-view.js');
-const { BucketEvents } = require('../../../../lib/backends/etcd/bucket-events.js');
+const { BucketEvents } = require('../../../../lib/backends/etcd/agent-watches.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
 const { bytes } = require('../../../../lib/backends/etcd/transaction.js');
 

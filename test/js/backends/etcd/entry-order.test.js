@@ -1,6 +1,6 @@
 'use strict';
 
-const { EntryOrder } = require('../../../../lib/backends/etcd/entry-order.js');
+const { EntryOrder } = require('../../../../lib/backends/etcd/session.js');
 
 test('answers are reported in the order in which they were sent, failures too', async () => {
   const order = new EntryOrder();

@@ -1,6 +1,6 @@
 'use strict';
 
-const { endSession, revokeDead } = require('../../../../lib/backends/etcd/freed-names.js');
+const { endSession, revokeDead } = require('../../../../lib/backends/etcd/lock-session.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
 const { bytes, textOf } = require('../../../../lib/backends/etcd/transaction.js');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { fromGrantMail, toGrantMail } = require('../../../../lib/backends/etcd/grant-mail.js');
+const { fromGrantMail, toGrantMail } = require('../../../../lib/backends/etcd/lock-changes.js');
 
 const waiterOf = (number, rest) => ({
   id: `session-${number}`,

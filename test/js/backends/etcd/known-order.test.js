@@ -1,6 +1,6 @@
 'use strict';
 
-const { KnownOrder } = require('../../../../lib/backends/etcd/known-order.js');
+const { KnownOrder } = require('../../../../lib/backends/etcd/name-lock.js');
 
 const waiter = (id, created) => ({ id, class: 'x', created: String(created), value: '[0]' });
 

@@ -2,7 +2,7 @@
 
 const fc = require('fast-check');
 const { numberOf, toLeaseId } = require('../../../../lib/backends/etcd/keys.js');
-const { RequestIds } = require('../../../../lib/backends/etcd/request-ids.js');
+const { RequestIds } = require('../../../../lib/backends/etcd/session.js');
 
 const leaseId = toLeaseId('7');
 const requests = (count) => Array.from({ length: count }, () => ({ id: '' }));

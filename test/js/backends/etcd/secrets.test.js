@@ -4,7 +4,7 @@ const { mkdtempSync, realpathSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { toClusterOptions } = require('../../../../lib/backends/etcd/cluster-options.js');
-const { Secrets } = require('../../../../lib/backends/etcd/secrets.js');
+const { Secrets } = require('../../../../lib/backends/etcd/etcd-client.js');
 
 let directory;
 beforeEach(() => {

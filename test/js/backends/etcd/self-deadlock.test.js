@@ -2,7 +2,7 @@
 
 const { EtcdRequest, WAITING } = require('../../../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
-const { wouldSelfDeadlock } = require('../../../../lib/backends/etcd/self-deadlock.js');
+const { wouldSelfDeadlock } = require('../../../../lib/backends/etcd/blocker.js');
 const { bytes } = require('../../../../lib/backends/etcd/transaction.js');
 
 const bucket = new BucketKeys('prefix', 'bucket');

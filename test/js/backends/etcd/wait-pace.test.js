@@ -4,7 +4,7 @@ const {
   LOOK_AFTER_MS,
   MAX_LOOK_AFTER_MS,
   WaitPace,
-} = require('../../../../lib/backends/etcd/wait-pace.js');
+} = require('../../../../lib/backends/etcd/blocker.js');
 
 const SLOW_MS = 4 * LOOK_AFTER_MS;
 
