@@ -1,13 +1,11 @@
 'use strict';
 
 // npm run build: the native addon, incrementally, and dist/: all that is built before the package
-// is used or tested.
+// is used or tested. With --dist, dist/ alone, as `npm pack` does.
 
 const path = require('node:path');
-const { execFileSync } = require('node:child_process');
 const { headerPrefix } = require('../packaging/from-source/gyp.js');
-const { ensurePackages } = require('./steps/packages.js');
-const { ensureToolchain } = require('./steps/toolchain.js');
+const { ensurePackages, ensureToolchain } = require('./steps/toolchain.js');
 const { mustRun, runProgram, StepError } = require('./steps/run.js');
 
 function buildAddon() {
@@ -29,11 +27,10 @@ function nodeHeaders() {
   return path.join(prefix, 'include', 'node');
 }
 
-// All that is built before the package is used or tested.
-
 /** Runs in a separate process: esbuild's plugins are asynchronous. */
 function bundle() {
-  execFileSync(process.execPath, [path.join(__dirname, 'bundle.js')], { stdio: 'inherit' });
+  ensurePackages();
+  mustRun(process.execPath, [path.join(__dirname, 'steps', 'bundle.js')]);
 }
 
 function build() {
@@ -41,6 +38,6 @@ function build() {
   bundle();
 }
 
-if (require.main === module) runProgram(build);
+if (require.main === module) runProgram(process.argv.includes('--dist') ? bundle : build);
 
 module.exports = { buildAddon, nodeHeaders, build, bundle };

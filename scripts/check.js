@@ -9,12 +9,10 @@
 // Ends with the line `N passed, N failed`, in which each check that is no test suite counts as one.
 
 const { beWhole } = require('../test/support/lengths.js');
-const { ONE_FAILED, ONE_PASSED, conclude } = require('./steps/counts.js');
+const { ONE_FAILED, ONE_PASSED, conclude, runCppTests, runJsTests } = require('./steps/suites.js');
 const { build } = require('./build.js');
 const { runEtcdTests } = require('./test/etcd.js');
 const { checkInstructions } = require('./test/instructions.js');
-const { runCppTests } = require('./steps/cpp-tests.js');
-const { runJsTests } = require('./steps/js-tests.js');
 const { reportPlainWords } = require('./steps/plain-words.js');
 const { endAfter, run } = require('./steps/run.js');
 const { runtimeSteps } = require('./test/runtimes.js');

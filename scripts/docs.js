@@ -9,7 +9,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { mustRun, ROOT, runProgram } = require('./steps/run.js');
-const { installIn } = require('./steps/packages.js');
+const { installIn } = require('./steps/toolchain.js');
 
 const PAGES = [
   'README.md',

@@ -6,8 +6,7 @@ const { execFileSync } = require('node:child_process');
 const { existsSync } = require('node:fs');
 const path = require('node:path');
 const { ROOT, run } = require('./steps/run.js');
-const { ensurePackages } = require('./steps/packages.js');
-const { ensureToolchain } = require('./steps/toolchain.js');
+const { ensurePackages, ensureToolchain } = require('./steps/toolchain.js');
 
 /**
  * The C++ files of the project, as git lists them: tracked, or new and not ignored.

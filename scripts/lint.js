@@ -6,8 +6,7 @@
 
 const { spawn } = require('node:child_process');
 const path = require('node:path');
-const { ensurePackages } = require('./steps/packages.js');
-const { ensureToolchain } = require('./steps/toolchain.js');
+const { ensurePackages, ensureToolchain } = require('./steps/toolchain.js');
 const { addonSources, writeUnityFiles } = require('../packaging/from-source/gyp.js');
 const { ROOT, run } = require('./steps/run.js');
 

@@ -11,8 +11,7 @@ const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const { mustRun, ROOT } = require('./steps/run.js');
 const { createInterface } = require('node:readline');
 const { build } = require('./build.js');
-const { installIn } = require('./steps/packages.js');
-const { ensureToolchain } = require('./steps/toolchain.js');
+const { installIn, ensureToolchain } = require('./steps/toolchain.js');
 
 /** The folder with the packages that need a browser. */
 const PACKAGES = path.join(ROOT, 'test', 'dashboard');

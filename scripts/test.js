@@ -7,12 +7,14 @@
 const { readdirSync } = require('node:fs');
 const path = require('node:path');
 const { build } = require('./build.js');
-const { conclude } = require('./steps/counts.js');
-const { buildCpp, runCppTests } = require('./steps/cpp-tests.js');
-const { runJsTests } = require('./steps/js-tests.js');
-const { ensurePackages, installIn } = require('./steps/packages.js');
+const { conclude, buildCpp, runCppTests, runJsTests } = require('./steps/suites.js');
+const {
+  ensurePackages,
+  installIn,
+  ensureToolchain,
+  fetchProgram,
+} = require('./steps/toolchain.js');
 const { ROOT, mustRun, run, runProgram, succeeds } = require('./steps/run.js');
-const { ensureToolchain, fetchProgram } = require('./steps/toolchain.js');
 
 const FOLDER = path.join(__dirname, 'test');
 
@@ -105,6 +107,7 @@ const SUITES = {
   dashboard: steps(dashboard),
   site: steps(site), // screenshots are in build/site-shots
   monitoring: steps(monitoring), // installs no service
+  install: () => require('../test/install/groups.js').main(args),
   broker: () => conclude([brokerStorm()]), // the long run: [kills] [grants]
   simulation() {
     // The long run: [count of seeds].

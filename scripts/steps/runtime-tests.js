@@ -7,7 +7,7 @@ const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { describeFailure } = require('./counts.js');
+const { describeFailure } = require('./suites.js');
 const { differenceOf } = require('../../test/runtimes/differences.js');
 const { signalBrokerOf } = require('../../test/support/broker-process.js');
 const { ROOT } = require('./run.js');
@@ -20,7 +20,7 @@ const WATCHDOG_MS = 180_000;
 const AT_A_TIME = 2;
 
 const job = JSON.parse(process.argv[2]);
-/** @type {import('./counts.js').Counts & { failures: string[] }} */
+/** @type {import('./suites.js').Counts & { failures: string[] }} */
 const counts = { passed: 0, failed: 0, skipped: 0, failures: [] };
 
 /**

@@ -1,13 +1,61 @@
 'use strict';
 
-// The programs and libraries outside npm that a step needs: found, installed where that is
-// possible (Debian and its relatives, as root or with a sudo that asks nothing), or asked for.
+// The packages, programs and libraries that a step needs: found, installed where that is possible
+// (Debian and its relatives, as root or with a sudo that asks nothing), or asked for.
 
-const { spawnSync } = require('node:child_process');
-const { existsSync, mkdirSync, readdirSync, writeFileSync } = require('node:fs');
+const { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
-const { ROOT, run, StepError, succeeds } = require('./run.js');
-const { installIn } = require('./packages.js');
+const { spawnSync } = require('node:child_process');
+const { mustRun, ROOT, run, StepError, succeeds } = require('./run.js');
+
+/** @typedef {Record<string, { version?: string, optional?: boolean, link?: boolean }>} Entries */
+
+/**
+ * @param {string} file
+ * @returns {Entries}
+ */
+const entriesOf = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
+
+/**
+ * Whether node_modules holds what the lock file says. Packages for other platforms are optional.
+ * @param {string} lockFile
+ * @param {string} installedFile npm's own record inside node_modules.
+ */
+function isUpToDate(lockFile, installedFile) {
+  if (!existsSync(installedFile)) return false;
+  const installed = entriesOf(installedFile);
+  return Object.entries(entriesOf(lockFile)).every(([location, wanted]) => {
+    if (location === '') return true; // the project itself
+    const present = installed[location];
+    return present === undefined ? wanted.optional === true : present.version === wanted.version;
+  });
+}
+
+/** Installs the packages of the lock file unless they are there. No install script is run. */
+function ensurePackages() {
+  const lockFile = path.join(ROOT, 'package-lock.json');
+  const quiet = ['--include=dev', '--ignore-scripts', '--no-audit', '--no-fund'];
+  if (!existsSync(lockFile)) {
+    // A copy installed by npm comes without the lock file.
+    if (!existsSync(path.join(ROOT, 'node_modules'))) {
+      mustRun('npm', ['install', '--no-save', '--no-package-lock', ...quiet]);
+    }
+  } else if (!isUpToDate(lockFile, path.join(ROOT, 'node_modules', '.package-lock.json'))) {
+    mustRun('npm', ['ci', ...quiet]);
+  }
+}
+
+/**
+ * Installs the packages of a folder that has its own lock file, unless they are there.
+ * @param {string} folder
+ */
+function installIn(folder) {
+  const installed = path.join(folder, 'node_modules', '.package-lock.json');
+  if (isUpToDate(path.join(folder, 'package-lock.json'), installed)) return;
+  mustRun('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: folder });
+}
+
+// Programs and libraries outside npm.
 
 /**
  * @typedef {object} Requirement
@@ -292,6 +340,9 @@ function fetchProgram(name, program) {
 }
 
 module.exports = {
+  ensurePackages,
+  installIn,
+  isUpToDate,
   ensureToolchain,
   ZIG_FOLDER: FOLDER,
   ZIG_ENV,

@@ -11,10 +11,9 @@ const { mkdirSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { spawnSync } = require('node:child_process');
 const { mustRun, ROOT, StepError, succeeds } = require('../steps/run.js');
-const { runJsTests } = require('../steps/js-tests.js');
+const { runJsTests, conclude } = require('../steps/suites.js');
 const { buildTree } = require('../steps/other-revision.js');
 const { ensureToolchain } = require('../steps/toolchain.js');
-const { conclude } = require('../steps/counts.js');
 
 const MIRROR = 'http://deb.debian.org/debian';
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
@@ -110,7 +109,7 @@ function runVersions(revision, args) {
 /**
  * @param {{ isShort: boolean, args?: string[], revision?: string }} options  revision: another one,
  *   beside this one
- * @returns {{ title: string, run: () => import('../steps/counts.js').Counts }[]}
+ * @returns {{ title: string, run: () => import('../steps/suites.js').Counts }[]}
  */
 function runEtcdTests({ isShort, args = [], revision }) {
   const beside = (/** @type {string} */ it) => ({

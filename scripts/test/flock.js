@@ -9,7 +9,7 @@ const { spawnSync } = require('node:child_process');
 const { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { conclude } = require('../steps/counts.js');
+const { conclude } = require('../steps/suites.js');
 const { build } = require('../build.js');
 const { ROOT, StepError } = require('../steps/run.js');
 const { fetchSource, ensureToolchain } = require('../steps/toolchain.js');
@@ -33,7 +33,7 @@ function findTest(tree) {
 /**
  * @param {string} test
  * @param {string} folder  for what it writes
- * @returns {import('../steps/counts.js').Counts}
+ * @returns {import('../steps/suites.js').Counts}
  */
 function runTest(test, folder) {
   const command = path.join(folder, 'flock');

@@ -7,7 +7,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { conclude, ONE_FAILED, ONE_PASSED, sum } = require('../steps/counts.js');
+const { conclude, ONE_FAILED, ONE_PASSED, sum } = require('../steps/suites.js');
 const { mustRun, ROOT, StepError } = require('../steps/run.js');
 const { ensureToolchain } = require('../steps/toolchain.js');
 
@@ -73,7 +73,7 @@ function checkPath(name, recorded) {
   return isFine ? ONE_PASSED : ONE_FAILED;
 }
 
-/** @returns {import('../steps/counts.js').Counts} One test for each path. */
+/** @returns {import('../steps/suites.js').Counts} One test for each path. */
 function checkInstructions() {
   build();
   const recorded = readRecord()[os.arch()];

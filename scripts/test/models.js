@@ -6,7 +6,7 @@
 const { spawnSync } = require('node:child_process');
 const { mkdirSync } = require('node:fs');
 const path = require('node:path');
-const { ONE_FAILED, ONE_PASSED, conclude } = require('../steps/counts.js');
+const { ONE_FAILED, ONE_PASSED, conclude } = require('../steps/suites.js');
 const { ROOT, StepError, mustRun } = require('../steps/run.js');
 const { ensureToolchain } = require('../steps/toolchain.js');
 

@@ -5,11 +5,10 @@
 
 const { existsSync } = require('node:fs');
 const path = require('node:path');
-const { runJsTests } = require('../steps/js-tests.js');
+const { runJsTests, conclude } = require('../steps/suites.js');
 const { mustRun, ROOT } = require('../steps/run.js');
 const { beWhole } = require('../../test/support/lengths.js');
 const { build } = require('../build.js');
-const { conclude } = require('../steps/counts.js');
 
 const MAJORS = ['20', '22', '24', '26'];
 

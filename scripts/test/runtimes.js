@@ -9,10 +9,9 @@ const fs = require('node:fs');
 const { existsSync } = require('node:fs');
 const path = require('node:path');
 const { mustRun, ROOT, StepError } = require('../steps/run.js');
-const { runJsTests } = require('../steps/js-tests.js');
+const { runJsTests, conclude } = require('../steps/suites.js');
 const { beWhole } = require('../../test/support/lengths.js');
 const { build } = require('../build.js');
-const { conclude } = require('../steps/counts.js');
 
 /**
  * @typedef {object} Runtime
@@ -69,7 +68,7 @@ const RUNTIMES = [
   },
 ];
 
-/** @typedef {import('../steps/counts.js').Counts} Counts */
+/** @typedef {import('../steps/suites.js').Counts} Counts */
 
 /** Folders and files of test/ that need no native part and no scope of node:vm. */
 const FOLDERS = [

@@ -6,9 +6,7 @@
 
 const path = require('node:path');
 const { build } = require('../build.js');
-const { conclude, ONE_FAILED, ONE_PASSED } = require('../steps/counts.js');
-const { buildCpp } = require('../steps/cpp-tests.js');
-const { runJsTests } = require('../steps/js-tests.js');
+const { conclude, ONE_FAILED, ONE_PASSED, buildCpp, runJsTests } = require('../steps/suites.js');
 const { ROOT, run } = require('../steps/run.js');
 
 const GRANTS_PER_KILL = 500;

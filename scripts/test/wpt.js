@@ -9,7 +9,7 @@ const { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } = 
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { build } = require('../build.js');
-const { conclude } = require('../steps/counts.js');
+const { conclude } = require('../steps/suites.js');
 const { ROOT, StepError } = require('../steps/run.js');
 
 const REPOSITORY = 'https://github.com/web-platform-tests/wpt.git';
@@ -104,7 +104,7 @@ function runPage(folder, page, { place, url }) {
 /**
  * @param {string} folder
  * @param {{ place: string, url: string }} where
- * @returns {import('../steps/counts.js').Counts}
+ * @returns {import('../steps/suites.js').Counts}
  */
 function runPages(folder, where) {
   const isLocal = where.url === 'local:';

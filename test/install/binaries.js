@@ -5,8 +5,7 @@
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
-const { line } = require('../../scripts/steps/counts.js');
-const { runJsTests } = require('../../scripts/steps/js-tests.js');
+const { line, runJsTests } = require('../../scripts/steps/suites.js');
 const { ROOT } = require('../../scripts/steps/run.js');
 const { TEST_TARGETS, runTargetTests } = require('./target-tests.js');
 const { ensureToolchain } = require('../../scripts/steps/toolchain.js');
@@ -16,7 +15,7 @@ const { muslNode } = require('./musl-node.js');
 const { Sandbox } = require('./sandbox.js');
 
 /** @typedef {{ unpacked: string }} Tarball */
-/** @typedef {import('../../scripts/steps/counts.js').Counts} Counts */
+/** @typedef {import('../../scripts/steps/suites.js').Counts} Counts */
 
 /** The emulator of an arm64 program of Debian. */
 const EMULATOR = ['/usr/bin/qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'];

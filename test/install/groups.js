@@ -1,12 +1,15 @@
 'use strict';
 
-// The groups of `npm test -- install`, and the output of their results.
+// npm test -- install [--short] [--only NAME] [group…]: the package as it would be published, in
+// empty folders without a compiler. Groups: managers, bundlers, next, types, binaries (after
+// `npm run prebuilds`), source. Ends with `N passed, N failed`.
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { line } = require('../../scripts/steps/counts.js');
-const { installIn } = require('../../scripts/steps/packages.js');
-const { ROOT } = require('../../scripts/steps/run.js');
+const { parseArgs } = require('node:util');
+const { line } = require('../../scripts/steps/suites.js');
+const { installIn } = require('../../scripts/steps/toolchain.js');
+const { ROOT, StepError } = require('../../scripts/steps/run.js');
 const { binaryCases } = require('./binaries.js');
 const { bundlerCases } = require('./bundlers.js');
 const { WAYS, installAndLock } = require('./managers.js');
@@ -134,4 +137,26 @@ async function runGroups(names, options) {
   console.log(`\n${line(counts)}`);
 }
 
-module.exports = { GROUPS, runGroups };
+/** @param {string[]} args */
+function main(args) {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { short: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
+  });
+
+  const unknown = positionals.filter((name) => !(name in GROUPS));
+  if (unknown.length > 0) {
+    console.error(`there are ${Object.keys(GROUPS).join(', ')}, and no ${unknown.join(', ')}`);
+    process.exitCode = 2;
+  } else {
+    const names = positionals.length > 0 ? positionals : Object.keys(GROUPS);
+    runGroups(names, values).catch((error) => {
+      if (!(error instanceof StepError)) throw error;
+      console.error(error.message);
+      process.exitCode = 1;
+    });
+  }
+}
+
+module.exports = { main };

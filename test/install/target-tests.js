@@ -8,7 +8,7 @@ const path = require('node:path');
 const { ensureToolchain, ZIG_ENV, ensureZig } = require('../../scripts/steps/toolchain.js');
 const { ROOT, StepError, mustRun, run } = require('../../scripts/steps/run.js');
 
-/** @typedef {import('../../scripts/steps/counts.js').Counts} Counts */
+/** @typedef {import('../../scripts/steps/suites.js').Counts} Counts */
 
 /** The simulation's tests need no second C library: the simulation stands in for the platform. */
 const PROGRAMS = ['platform_test', 'segment_test', 'core_test'];

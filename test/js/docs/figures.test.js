@@ -1,11 +1,11 @@
 'use strict';
 
-const { withFigures } = require('../../../scripts/figures.js');
+const { withFigures } = require('../../../scripts/bench.js');
 const { textOf } = require('../../support/markdown.js');
 
 const RESULTS = '# Results\n\n## a\n\n|  | ns |\n| --- | --- |\n| x | 1,234 (1–2) |\n| y | 756 |\n';
 
-test('the figures of the README are the figures of bench/RESULTS.md (node scripts/figures.js)', () => {
+test('the figures of the README are the figures of bench/RESULTS.md (npm run bench puts them there)', () => {
   const readme = textOf('README.md');
   expect(readme.match(/<!-- uncontended: /g)).toHaveLength(7);
   expect(withFigures(readme, textOf('bench/RESULTS.md'))).toBe(readme);

@@ -2,10 +2,15 @@
 
 const { spawnSync } = require('node:child_process');
 const path = require('node:path');
-const { line, sum, describeFailure, failuresOf } = require('../../../scripts/steps/counts.js');
-const { countsOfJUnit } = require('../../../scripts/steps/cpp-tests.js');
+const {
+  line,
+  sum,
+  describeFailure,
+  failuresOf,
+  countsOfJUnit,
+} = require('../../../scripts/steps/suites.js');
 
-const COUNTS = require.resolve('../../../scripts/steps/counts.js');
+const COUNTS = require.resolve('../../../scripts/steps/suites.js');
 
 /** Runs conclude() with these steps, given as code, in a separate program. */
 function conclude(steps, limits = {}) {

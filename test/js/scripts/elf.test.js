@@ -1,8 +1,8 @@
 'use strict';
 
-// The allowed needs of a delivered binary: scripts/steps/elf.js, on readelf's output for real ones.
+// The allowed needs of a delivered binary: scripts/prebuilds.js, on readelf's output for real ones.
 
-const { faultsOf, needsOf } = require('../../../scripts/steps/elf.js');
+const { faultsOf, needsOf } = require('../../../scripts/prebuilds.js');
 
 const HEADER = `ELF Header:
   Class:                             ELF64

@@ -1,6 +1,6 @@
 'use strict';
 
-const { runJsTests } = require('../../../scripts/steps/js-tests.js');
+const { runJsTests } = require('../../../scripts/steps/suites.js');
 
 test('patterns choose the tests that run', () => {
   const { passed, failed } = runJsTests({ report: 'of-one-file', args: ['test/js/lazy.test.js'] });

@@ -3,7 +3,7 @@
 const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { isUpToDate } = require('../../../scripts/steps/packages.js');
+const { isUpToDate } = require('../../../scripts/steps/toolchain.js');
 
 let folder;
 beforeEach(() => {

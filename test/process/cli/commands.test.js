@@ -6,7 +6,7 @@ const path = require('node:path');
 const { gunzipSync } = require('node:zlib');
 const { MEANINGS } = require('../../../lib/cli/exit-status.js');
 const { createProgram } = require('../../../lib/cli/program.js');
-const { manualPage } = require('../../../scripts/steps/manual-page.js');
+const { manualPage } = require('../../../scripts/steps/bundle.js');
 const { CommandLine, PROGRAM } = require('../../support/cli.js');
 const { untilEqual } = require('../../support/process-bucket.js');
 
