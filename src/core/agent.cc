@@ -331,7 +331,8 @@ void Agent::Close(EndReason reason) {
   const bool has_operations = !operations_.empty() || !retired_.empty();
   const Status done =
       attachment_->lock_table().TerminateAgent(self_, kNoWait, reason, has_operations);
-  std::vector<OperationBuffer> buffers = std::move(retired_);
+  std::vector<OperationBuffer> buffers;
+  for (const Retired& retired : std::exchange(retired_, {})) buffers.push_back(retired.buffer);
   for (const Operation& operation : operations_) {
     buffers.push_back(operation.buffer);
     if (operation.request_buffer.id != kNoCell) buffers.push_back(operation.request_buffer);
@@ -574,34 +575,34 @@ void Agent::MarkAnswered() { entry_.answered.Exchange(1); }
 
 // A cell may be written again once it is in no publication list. A repair leaves an executed cell
 // linked; a thread that enters the shard executes its publication list, so the cell is not linked
-// afterwards.
+// afterwards. The worker stores nothing into the cell: another thread may have entered earlier, and
+// the cell may have a new use by then.
 void Agent::FreeBuffer(const OperationBuffer& buffer, uint32_t shard) {
-  const auto pass = [attachment = attachment_.get(), shard, &cell = CellOf(buffer)](uint64_t wait) {
+  const auto enter = [attachment = attachment_.get(), shard](uint64_t timeout_ns) {
     WakeQueue wake_queue(attachment->lock_table().segment(), attachment->host());
-    const auto lock = attachment->lock_table().Enter(shard, wake_queue, wait);
-    if (lock.ok()) cell.state.Publish(OperationState::kDone);
-    return lock.status().code();
+    return attachment->lock_table().Enter(shard, wake_queue, timeout_ns).status().code();
   };
   const bool is_out = CellOf(buffer).state.Acquire() != OperationState::kExecuted;
-  if (is_out || pass(kNoWait) == StatusCode::kOk) return attachment_->operations().Free(buffer);
-  retired_.push_back(buffer);
-  attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, pass] {
-    const StatusCode code = pass(kWorkerTimeoutNs);
-    if (code == StatusCode::kBusy) return code;
-    attachment->lock_table().segment().agent(self.index).answered.Exchange(1);
-    attachment->host().Ring(self);
-    return code;
-  });
+  if (is_out || enter(kNoWait) == StatusCode::kOk) return attachment_->operations().Free(buffer);
+  const auto is_unlinked = std::make_shared<std::atomic<bool>>(false);
+  retired_.push_back({buffer, is_unlinked});
+  attachment_->worker().Defer(
+      shard, this, [attachment = attachment_.get(), self = self_, enter, is_unlinked] {
+        const StatusCode code = enter(kWorkerTimeoutNs);
+        if (code == StatusCode::kBusy) return code;
+        is_unlinked->store(code == StatusCode::kOk);
+        attachment->lock_table().segment().agent(self.index).answered.Exchange(1);
+        attachment->host().Ring(self);
+        return code;
+      });
 }
 
 void Agent::FreeRetired() {
-  const auto is_out = [this](const OperationBuffer& buffer) {
-    return CellOf(buffer).state.Acquire() == OperationState::kDone;
-  };
-  const auto rest = std::stable_partition(retired_.begin(), retired_.end(),
-                                          [&](const auto& buffer) { return !is_out(buffer); });
-  attachment_->operations().Free({rest, retired_.end()});
-  retired_.erase(rest, retired_.end());
+  std::erase_if(retired_, [this](const Retired& retired) {
+    const bool is_unlinked = retired.is_unlinked->load();
+    if (is_unlinked) attachment_->operations().Free(retired.buffer);
+    return is_unlinked;
+  });
 }
 
 // While an operation is published, the worker of this process enters the shard until it is

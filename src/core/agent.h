@@ -6,6 +6,7 @@
 #define HOLDFAST_CORE_AGENT_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -282,6 +283,13 @@ class Agent {
     uint32_t id = 0;  // of the request
     segment::OperationKind kind = segment::OperationKind::kRequest;
   };
+  // Of an operation that a repair has executed in a shard that is busy since: the operation may
+  // still be linked in the publication list.
+  struct Retired {
+    OperationBuffer buffer;
+    // Set by the worker, which has entered the shard since.
+    std::shared_ptr<std::atomic<bool>> is_unlinked;
+  };
 
   Agent(std::shared_ptr<Attachment> attachment, const segment::AgentRef& self,
         platform::Doorbell doorbell);
@@ -364,9 +372,7 @@ class Agent {
   platform::Doorbell doorbell_;
   std::shared_ptr<WorkerReports> worker_reports_ = std::make_shared<WorkerReports>();
   std::vector<Operation> operations_;
-  // Of operations that a repair has executed in a shard that is busy since: an operation may still
-  // be linked in its publication list until it is kDone.
-  std::vector<OperationBuffer> retired_;
+  std::vector<Retired> retired_;
   std::map<uint32_t, std::shared_ptr<DeferredEntry>>
       deferred_entries_;                     // of the background worker, by shard
   std::map<uint32_t, Postponed> postponed_;  // by id

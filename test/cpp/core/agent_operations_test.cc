@@ -179,6 +179,28 @@ TEST_F(AgentOperations, GiveTheirRoomBackOnceTheyAreOutOfTheIntake) {
   while (ClaimedExtents() > 0) agent_->TakeEvents(events);
 }
 
+// Another thread has entered before the worker and unlinked the operation: its cell may be a record
+// by the time at which the worker enters.
+TEST_F(AgentOperations, AreNotWrittenByTheWorkerThatEntersLater) {
+  PublishAroundARepair();
+  const segment::CellId id = Head();
+  ASSERT_NE(id, segment::kNoCell);
+  std::vector<core::RequestEvent> events;
+  agent_->TakeEvents(events);
+  ASSERT_EQ(events.size(), 1U);
+
+  Table().shard(Shard()).publications.Exchange(segment::kNoCell);
+  segment::OperationAt(Table(), id)->state.Publish(OperationState::kDone);
+  segment::AgentEntry& entry = Table().agent(agent_->ref().index);
+  entry.answered.Exchange(1);
+  agent_->TakeEvents(events);
+  segment::AnyCell& cell = *Table().CellByNumber(id - 1);
+  cell.state.Publish(segment::CellState::kWaiting);
+  Unlock();
+  while (entry.answered.LoadSeqCst() == 0) std::this_thread::yield();  // the worker has entered
+  EXPECT_EQ(cell.state.Get(), segment::CellState::kWaiting);
+}
+
 TEST_F(AgentOperations, GiveTheirRoomBackWhenTheAnswerOfARepairIsRead) {
   PublishAroundARepair();
   Unlock();
