@@ -15,7 +15,7 @@ function open({ directory, name }) {
 /** The number of the process that serves the bucket. @param {string} directory */
 function brokerPid(directory) {
   const place = new BrokerFiles('default', directory);
-  return place.readClaim(place.highestClaim()).pid;
+  return place.readEpoch(place.highestEpoch()).pid;
 }
 
 module.exports = { brokerPid, open, openBroker };

@@ -1,5 +1,5 @@
 /* In which order a broker decides what its clients ask for (lib/backends/broker/server/broker.js,
- * Rounds and ReadingBarrier). A request carries the time at which it was made; it is in the kernel some
+ * StepQueue and ReadingBarrier). A request carries the time at which it was made; it is in the kernel some
  * time later. The event loop asks the kernel which connections can be read, and reads these in any
  * order, all that is there by then. What is asked for meanwhile on another connection is not seen
  * before the next time.

@@ -20,7 +20,7 @@ const SHORT = { holdLimit: 1000 };
 const EXPIRED = { status: 'rejected', reason: { name: 'LockLostError', reason: 'expired' } };
 
 const clockOf = (pid) => readlinkSync(`/proc/${pid}/ns/time`);
-const clockOfBroker = () => clockOf(place.readClaim(place.highestClaim()).pid);
+const clockOfBroker = () => clockOf(place.readEpoch(place.highestEpoch()).pid);
 
 describe.each(['time, forward', 'time, back'])('a broker in a separate namespace: %s', (kind) => {
   const inside = NAMESPACES[kind];

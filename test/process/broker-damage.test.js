@@ -30,7 +30,7 @@ afterEach(async () => {
   removeLocks(place);
 });
 
-const journal = () => path.join(place.folder, `journal.${place.highestClaim()}`);
+const journal = () => path.join(place.folder, `journal.${place.highestEpoch()}`);
 
 /** A broker that cannot serve reports it for a second, to each client. */
 async function requestUntilServed(options, callback) {
@@ -123,7 +123,7 @@ test('while a stopped client may hold a lock, every client learns what to do, an
 test('a journal of another version is reported at once, by few brokers, and left as it is', async () => {
   await locks.query();
   const file = killAndDamage((text) => text.replace('["J",1,', '["J",99,'));
-  const before = place.highestClaim();
+  const before = place.highestEpoch();
   const attempts = await Promise.allSettled(
     Array.from({ length: 20 }, () => locks.request('a', () => 'granted')),
   );
@@ -131,7 +131,7 @@ test('a journal of another version is reported at once, by few brokers, and left
     expect(reason).toMatchObject({ name: 'InvalidStateError' });
     expect(reason.message).toContain(`remove its journal: ${file}`);
   }
-  expect(place.highestClaim() - before).toBeLessThan(attempts.length);
+  expect(place.highestEpoch() - before).toBeLessThan(attempts.length);
   fs.rmSync(file);
   expect(await requestUntilServed({}, () => 'granted')).toBe('granted');
 });

@@ -31,7 +31,7 @@ afterEach(() => {
   removeLocks(place);
 });
 
-const claim = () => place.readClaim(place.highestClaim());
+const claim = () => place.readEpoch(place.highestEpoch());
 
 /** @returns {Promise<net.Socket>} that the kernel has connected */
 async function connect() {
@@ -60,7 +60,7 @@ test('clients too many for a broker are refused, and no client loses a lock', as
   for (const socket of sockets) socket.destroy();
   expect((await locks.query()).held).toHaveLength(1);
   expect(lock.signal.aborted).toBe(false);
-  expect(place.highestClaim()).toBe(1);
+  expect(place.highestEpoch()).toBe(1);
 });
 
 test('a client without a descriptor left keeps its lock when the broker dies', async () => {

@@ -48,10 +48,10 @@ async function main() {
   const newcomers = new Set(
     await Promise.all(Array.from({ length: 300 }, () => nameOf(newcomer.request('c', () => {})))),
   );
-  const before = place.highestClaim();
+  const before = place.highestEpoch();
   held.release();
   await Promise.all(waiting);
-  const brokersEnded = place.highestClaim() - before;
+  const brokersEnded = place.highestEpoch() - before;
   killBroker(place);
   const late = nameOf(locks.request('e', () => {})); // no broker can start yet
   await pause(500);

@@ -21,8 +21,8 @@ afterEach(() => removeLocks(place));
 
 test.each([
   ['the folder', () => fs.rmSync(place.folder, { recursive: true, force: true })],
-  ['the claim', () => fs.rmSync(place.claimFile(1))],
-  ['the socket', () => fs.rmSync(place.readClaim(1).socket)],
+  ['the claim', () => fs.rmSync(place.epochFile(1))],
+  ['the socket', () => fs.rmSync(place.readEpoch(1).socket)],
 ])('%s of a broker is removed: holders are told, and others go on', async (_what, remove) => {
   const [one, other] = [1, 2].map(() =>
     openLockManager({ backend: new BrokerBackend({ directory }) }),

@@ -32,10 +32,10 @@ const isGranted = (name, options = {}) => locks.requestSync(name, options, (lock
 /** With the helper's connection leading to the next broker. */
 function replaceBroker() {
   expect(locks.requestSync('before', () => 'ran')).toBe('ran');
-  const { number } = place.readClaim(place.highestClaim());
+  const { number } = place.readEpoch(place.highestEpoch());
   killBroker(place);
   expect(locks.isLocked('before')).toBe(false);
-  expect(place.highestClaim()).toBeGreaterThan(number);
+  expect(place.highestEpoch()).toBeGreaterThan(number);
 }
 
 async function expectNothingLeft() {

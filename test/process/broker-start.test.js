@@ -87,7 +87,7 @@ test('the mark of a packed application does not keep an interpreter from startin
   locks.close();
 });
 
-const pidOfBroker = () => place.readClaim(place.highestClaim()).pid;
+const pidOfBroker = () => place.readEpoch(place.highestEpoch()).pid;
 const START = `
   const { openLockManager } = require(${JSON.stringify(path.join(__dirname, '../../lib/index.js'))});
   openLockManager({ url: 'broker://${'$DIRECTORY'}' }).acquire('a').then(() => process.send?.(0));

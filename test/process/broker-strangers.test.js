@@ -42,7 +42,7 @@ afterEach(() => {
  * there is for a moment where the first one was slow.
  */
 function listFiles() {
-  const { socket } = place.readClaim(place.highestClaim());
+  const { socket } = place.readEpoch(place.highestEpoch());
   const isOfCandidate = ({ name, parentPath }) =>
     parentPath === path.dirname(socket) && name[0] === 's' && name !== path.basename(socket);
   return fs
@@ -56,7 +56,7 @@ function listFiles() {
 
 /** The outcome of each attempt of another user. */
 async function askStranger() {
-  const { pid } = place.readClaim(place.highestClaim());
+  const { pid } = place.readEpoch(place.highestEpoch());
   const options = [NOBODY, directory, listFiles(), pid];
   const [results] = await once(fork(PROGRAM, [JSON.stringify(options)]), 'message');
   return results;
@@ -88,7 +88,7 @@ testAsRoot('another user cannot use, read, reach, remove or stop anything', asyn
 
 testAsRoot('folders that were opened by mistake still give nobody a file or a socket', async () => {
   await locks.query();
-  for (const folder of [directory, place.folder, place.claimsFolder, place.lifelinesFolder]) {
+  for (const folder of [directory, place.folder, place.epochsFolder, place.lifelinesFolder]) {
     fs.chmodSync(folder, 0o755);
   }
   const results = await askStranger();
@@ -123,7 +123,7 @@ function plant(folder) {
 testAsRoot.each([
   ['the directory', () => plant(directory)],
   ['the bucket', () => plant(place.folder)],
-  ['the folder of claims', () => plant(place.claimsFolder)],
+  ['the folder of claims', () => plant(place.epochsFolder)],
   ['the folder of lifelines', () => plant(place.lifelinesFolder)],
 ])('%s is refused if it belongs to another user', async (_title, spoil) => {
   spoil();

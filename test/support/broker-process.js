@@ -51,7 +51,7 @@ function signalBrokerOf(pid, directory, signal) {
  * @param {NodeJS.Signals} signal
  */
 function signalBroker(place, signal) {
-  const pid = place.readClaim(place.highestClaim())?.pid;
+  const pid = place.readEpoch(place.highestEpoch())?.pid;
   const broker = { kill: () => signalBrokerOf(pid, place.directory, signal) };
   sendSignal(broker, signal, place.platform);
 }
@@ -61,7 +61,7 @@ function signalBroker(place, signal) {
  * @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place
  */
 function suspendBroker(place) {
-  const pid = place.readClaim(place.highestClaim())?.pid;
+  const pid = place.readEpoch(place.highestEpoch())?.pid;
   signalBroker(place, 'SIGSTOP');
   if (process.platform !== 'linux') return;
   const folder = `/proc/${pid}/task`;
@@ -75,7 +75,7 @@ const killBroker = (place) => signalBroker(place, 'SIGKILL');
 
 /** @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place */
 function pidsOfBrokers(place) {
-  if (process.platform !== 'linux') return [place.readClaim(place.highestClaim())?.pid];
+  if (process.platform !== 'linux') return [place.readEpoch(place.highestEpoch())?.pid];
   const pids = readdirSync('/proc').map(Number);
   return pids.filter((pid) => pid > 0 && isBrokerOf(pid, place.directory));
 }

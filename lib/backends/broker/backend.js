@@ -6,7 +6,7 @@ const net = require('node:net');
 const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
 const { apply, clearInterval, performance, setInterval, then } = require('../../time.js');
 const { machineNow } = require('./machine-clock.js');
-const { helloMessages, toDetail, toEvent, toInspection, VIEW } = require('./wire.js');
+const { handshakeMessages, toDetail, toEvent, toInspection, VIEW } = require('./wire.js');
 const { createClientId } = require('../client-id.js');
 const { pidNamespace } = require('../pid-namespace.js');
 const { newLifeline, removeLifeline, securityError, toBrokerFiles } = require('./broker-files.js');
@@ -79,7 +79,7 @@ class BrokerCalls {
    * @param {number} [t]  when it was made, if not now
    * @returns {Promise<any>}
    */
-  ask(what, argument, isAwaited = true, t = machineNow()) {
+  call(what, argument, isAwaited = true, t = machineNow()) {
     return new Promise((resolve, reject) => {
       this.#lastCall += 1;
       const call = { what, argument, t, isAwaited, checks: 0, parts: {}, resolve, reject };
@@ -243,7 +243,7 @@ class BrokerWatch {
   }
 
   #open() {
-    this.#calls.ask('watch', this.#argument, false, this.#t).then(
+    this.#calls.call('watch', this.#argument, false, this.#t).then(
       () => (this.isOpen = true),
       (error) => this.fail(error),
     );
@@ -265,7 +265,7 @@ class BrokerWatch {
       this.#stop = () => resolve([]);
     });
     const events = await Promise.race([
-      this.#calls.ask('readWatch', [this.#id, max], false),
+      this.#calls.call('readWatch', [this.#id, max], false),
       stopped,
     ]);
     if (this.#error !== undefined) throw this.#error;
@@ -296,7 +296,7 @@ class BrokerWatch {
     this.#isClosed = true;
     this.#end();
     this.#stop?.();
-    this.#calls.ask('closeWatch', [this.#id], false).catch(ignore);
+    this.#calls.call('closeWatch', [this.#id], false).catch(ignore);
   }
 }
 
@@ -318,8 +318,8 @@ const toHolders = (holders, name) => holders.map((holder) => toDetail({ ...holde
  * @param {number} max
  * @returns {Promise<LockDetail[]>} none, where there is no broker any more
  */
-const askHolders = (calls, name, max) =>
-  apply(then, calls.ask('holdersOf', [name, max], false), [
+const readHolders = (calls, name, max) =>
+  apply(then, calls.call('holdersOf', [name, max], false), [
     (/** @type {any[]} */ holders) => toHolders(holders, name),
     () => [],
   ]);
@@ -329,7 +329,7 @@ const askHolders = (calls, name, max) =>
  * @param {string} name
  * @returns {LockDetail[]} none without an answer, or if a blocked thread cannot take the answer
  */
-function askHoldersSync(ask, name) {
+function readHoldersSync(ask, name) {
   try {
     return toHolders(ask().value ?? [], name);
   } catch {
@@ -370,7 +370,7 @@ function stateOf({ session, clientId, tracked }, toBrokerTime) {
     thread: threadName(),
     lifeline: session.lifeline.name,
     upTo: tracked.lastId,
-    requests: Array.from(tracked.values(), (request) => request.told(toBrokerTime)),
+    requests: Array.from(tracked.values(), (request) => request.stateFor(toBrokerTime)),
   };
 }
 
@@ -440,7 +440,7 @@ function notMade(folder, cause) {
 }
 
 /**
- * @typedef {object} OpenPlace
+ * @typedef {object} OpenDirectory
  * @property {string} bucket
  * @property {string} folder
  * @property {number | undefined} user  that opened it
@@ -448,10 +448,10 @@ function notMade(folder, cause) {
  */
 
 /** A thread inherits the value kept here, as it is when the thread is started. */
-const PLACES_KEY = 'holdfast.broker.open-places';
+const DIRECTORIES_KEY = 'holdfast.broker.open-places';
 
-/** @returns {Map<string, OpenPlace>} by client */
-const openPlaces = () => /** @type {any} */ (getEnvironmentData(PLACES_KEY)) ?? new Map();
+/** @returns {Map<string, OpenDirectory>} by client */
+const openDirectories = () => /** @type {any} */ (getEnvironmentData(DIRECTORIES_KEY)) ?? new Map();
 
 /**
  * Makes the folders of a bucket for a client, and notes that it is open. After a change of the user
@@ -460,11 +460,11 @@ const openPlaces = () => /** @type {any} */ (getEnvironmentData(PLACES_KEY)) ?? 
  * @param {string} clientId
  * @throws DOMException (SecurityError)
  */
-function enterPlace(place, clientId) {
+function noteOpen(place, clientId) {
   const { bucket, folder } = place;
   const user = process.geteuid?.();
-  const places = openPlaces();
-  for (const known of places.values()) {
+  const directories = openDirectories();
+  for (const known of directories.values()) {
     if (known.bucket !== bucket || known.user === user || known.folder === folder) continue;
     if (Atomics.load(known.isOpen, 0) === 0) continue;
     throw securityError(
@@ -474,18 +474,18 @@ function enterPlace(place, clientId) {
   }
   place.ensure();
   const isOpen = new Int32Array(new SharedArrayBuffer(4)).fill(1);
-  places.set(clientId, { bucket, folder, user, isOpen });
-  setEnvironmentData(PLACES_KEY, /** @type {any} */ (places));
+  directories.set(clientId, { bucket, folder, user, isOpen });
+  setEnvironmentData(DIRECTORIES_KEY, /** @type {any} */ (directories));
 }
 
 /** @param {string} clientId */
-function leavePlace(clientId) {
-  const places = openPlaces();
-  const left = places.get(clientId);
+function noteClosed(clientId) {
+  const directories = openDirectories();
+  const left = directories.get(clientId);
   if (left === undefined) return;
   Atomics.store(left.isOpen, 0, 0);
-  places.delete(clientId);
-  if (places.size === 0) setEnvironmentData(PLACES_KEY, /** @type {any} */ (undefined));
+  directories.delete(clientId);
+  if (directories.size === 0) setEnvironmentData(DIRECTORIES_KEY, /** @type {any} */ (undefined));
 }
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
@@ -500,7 +500,7 @@ const MAX_NAME_UNITS = 2 ** 21;
 const BRIEF_MS = 500;
 /** A lock that is free when a timeout is over may be granted so much later; it is read so often. */
 const MAX_UNDECIDED_MS = 1000;
-const LOOK_MS = 5;
+const RECHECK_MS = 5;
 
 /**
  * The backend over a broker: one agent of a bucket. It decides nothing. Its requests are kept here
@@ -535,11 +535,11 @@ class BrokerBackend {
    */
   constructor(options = {}) {
     this.#place = toBrokerFiles(options);
-    enterPlace(this.#place, this.clientId);
+    noteOpen(this.#place, this.clientId);
     ({ bucket: this.bucket, folder: this.folder, url: this.place } = this.#place);
     this.table = this.#place.realFolder;
     this.#link = new Link(this.#place, {
-      hello: (toBrokerTime) => this.#hello(toBrokerTime),
+      handshake: (toBrokerTime) => this.#handshake(toBrokerTime),
       onMessage: (message) => this.#receive(message),
       onClose: () => this.#onClose(),
       onFailure: (error) => this.#failAll(error),
@@ -563,7 +563,7 @@ class BrokerBackend {
     checkTexts(request, MAX_NAME_UNITS);
     this.#connect();
     const tracked = this.#tracked.add(request);
-    this.#link.send(['q', ...tracked.asked((t) => this.#link.toBrokerTime(t))]);
+    this.#link.send(['q', ...tracked.fields((t) => this.#link.toBrokerTime(t))]);
     return QUEUED;
   }
 
@@ -600,7 +600,7 @@ class BrokerBackend {
     const tracked = this.#tracked.of(request);
     if (tracked === undefined) return undefined;
     this.#startRelease(tracked);
-    const loss = this.#askForLoss(tracked);
+    const loss = this.#requestRelease(tracked);
     this.#tracked.forget(tracked);
     if (loss !== undefined) this.#link.send(['f', tracked.id]);
     return loss;
@@ -610,9 +610,9 @@ class BrokerBackend {
    * @param {TrackedRequest} tracked  that is released
    * @returns {LockLossReason | undefined}
    */
-  #askForLoss({ id, request }) {
+  #requestRelease({ id, request }) {
     try {
-      return this.#askInTime('release', [id]) ?? undefined;
+      return this.#callSync('release', [id]) ?? undefined;
     } catch (error) {
       this.#link.send(['r', id, this.#link.now()]);
       throw unconfirmedRelease(request.name, /** @type {Error} */ (error));
@@ -654,7 +654,7 @@ class BrokerBackend {
       holder.clientId === this.clientId && holder.requestId === id;
     if (holders.length > 0) return holders.some(isOwn);
     // Holders with long labels are not shown.
-    const { isTimeout, value } = this.#syncCalls.ask('isLocked', [request.name, 1], BRIEF_MS);
+    const { isTimeout, value } = this.#syncCalls.call('isLocked', [request.name, 1], BRIEF_MS);
     return !isTimeout && value === false;
   }
 
@@ -667,12 +667,12 @@ class BrokerBackend {
     needRoom();
     const tracked = this.#tracked.of(request);
     if (tracked === undefined) throw invalidStateError('The request has ended');
-    const [outcome, high, low] = this.#askForOutcome(tracked, timeout);
+    const [outcome, high, low] = this.#requestOutcome(tracked, timeout);
     if (outcome === 'granted') {
       this.#tracked.grant(tracked, high, low);
     } else if (outcome === 'timeout' || outcome === 'deadlock') {
       // cancel() follows: only here the thread waits until it is in effect.
-      this.#syncCalls.tell('cancel', [tracked.id, outcome === 'timeout'], BRIEF_MS);
+      this.#syncCalls.send('cancel', [tracked.id, outcome === 'timeout'], BRIEF_MS);
     } else {
       this.#tracked.forget(tracked);
       if (!request.ifAvailable) {
@@ -687,12 +687,12 @@ class BrokerBackend {
    * @param {number} timeout
    * @returns {any[]} with the token of a grant
    */
-  #askForOutcome(tracked, timeout) {
+  #requestOutcome(tracked, timeout) {
     try {
       const until = performance.now() + timeout + MAX_UNDECIDED_MS;
       let outcome = this.#awaitOutcome(tracked.id, timeout);
       while (outcome[0] === 'timeout' && performance.now() < until && this.#isFree(tracked)) {
-        outcome = this.#awaitOutcome(tracked.id, LOOK_MS);
+        outcome = this.#awaitOutcome(tracked.id, RECHECK_MS);
       }
       return outcome;
     } catch (error) {
@@ -712,10 +712,10 @@ class BrokerBackend {
     for (;;) {
       const left = Math.max(0, end - performance.now());
       const ms = Math.min(left, MAX_ANSWER_MS);
-      const { isTimeout, value } = this.#syncCalls.ask('wait', [id], ms);
+      const { isTimeout, value } = this.#syncCalls.call('wait', [id], ms);
       if (!isTimeout) return value;
       if (left <= MAX_ANSWER_MS) return ['timeout'];
-      this.#askInTime('isLocked', ['', 1]);
+      this.#callSync('isLocked', ['', 1]);
     }
   }
 
@@ -724,8 +724,8 @@ class BrokerBackend {
    * @param {unknown[]} argument
    * @throws InvalidStateError where no answer comes in time
    */
-  #askInTime(what, argument) {
-    const { isTimeout, value } = this.#syncCalls.ask(what, argument, MAX_ANSWER_MS);
+  #callSync(what, argument) {
+    const { isTimeout, value } = this.#syncCalls.call(what, argument, MAX_ANSWER_MS);
     if (isTimeout) throw silenceError();
     return value;
   }
@@ -748,12 +748,12 @@ class BrokerBackend {
 
   /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */
   snapshot() {
-    return this.#ask('snapshot', []);
+    return this.#call('snapshot', []);
   }
 
   /** @returns {Promise<import('../../../types/backend.d.ts').LockInspection>} */
   async inspect() {
-    return toInspection(await this.#ask('inspect', []));
+    return toInspection(await this.#call('inspect', []));
   }
 
   /**
@@ -762,7 +762,7 @@ class BrokerBackend {
    * @returns {Promise<import('../../../types/backend.d.ts').WaitWalk>}
    */
   async waitsOf(requestIds, { withQueues }) {
-    return toInspection(await this.#ask('waitsOf', [requestIds, withQueues], false));
+    return toInspection(await this.#call('waitsOf', [requestIds, withQueues], false));
   }
 
   /**
@@ -770,10 +770,10 @@ class BrokerBackend {
    * @param {unknown[]} argument
    * @param {boolean} [isAwaited]
    */
-  #ask(what, argument, isAwaited) {
+  #call(what, argument, isAwaited) {
     this.#checkOpen();
     this.#connect();
-    return this.#calls.ask(what, argument, isAwaited);
+    return this.#calls.call(what, argument, isAwaited);
   }
 
   /**
@@ -784,21 +784,21 @@ class BrokerBackend {
   isLocked(name, min = 1) {
     this.#checkOpen();
     if (name.length > MAX_NAME_UNITS) return false;
-    return this.#askInTime('isLocked', [name, min]);
+    return this.#callSync('isLocked', [name, min]);
   }
 
   /**
    * @param {string} name
    * @param {number} [max]
    * @param {boolean} [isBlocking]
-   * @returns {ReturnType<typeof askHoldersSync> | ReturnType<typeof askHolders>}
+   * @returns {ReturnType<typeof readHoldersSync> | ReturnType<typeof readHolders>}
    */
   holdersOf(name, max = 64, isBlocking = false) {
     if (this.#isClosed) return [];
     if (!isBlocking && this.#session === undefined) return [];
-    if (!isBlocking) return askHolders(this.#calls, name, max);
-    return askHoldersSync(() => {
-      const answer = this.#syncCalls.ask('holdersOf', [name, max], BRIEF_MS);
+    if (!isBlocking) return readHolders(this.#calls, name, max);
+    return readHoldersSync(() => {
+      const answer = this.#syncCalls.call('holdersOf', [name, max], BRIEF_MS);
       this.#isSilent = answer.isTimeout;
       return answer;
     }, name);
@@ -816,7 +816,7 @@ class BrokerBackend {
   close() {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    leavePlace(this.clientId);
+    noteClosed(this.clientId);
     this.#link.send(['bye', this.#link.now()]);
     this.#tracked.dropAll(closedError, undefined, WAS_CLOSED);
     for (const watch of this.#watches) watch.close();
@@ -866,10 +866,10 @@ class BrokerBackend {
    * @param {(t: number) => number} toBrokerTime
    * @returns {unknown[][]}
    */
-  #hello(toBrokerTime) {
+  #handshake(toBrokerTime) {
     for (const watch of this.#watches) watch.reopen();
     const calls = this.#calls.messages(toBrokerTime);
-    return [...calls, ...helloMessages(this.#state(toBrokerTime), false)];
+    return [...calls, ...handshakeMessages(this.#state(toBrokerTime), false)];
   }
 
   /** Usually a broker has died: the next broker gets the whole state. */

@@ -65,18 +65,19 @@ function isOtherFolder(folder, noted) {
 /** @typedef {import('./platform.js').Platform} Platform */
 
 /**
- * A broker's description of itself, in a file that only this user can read.
- * @typedef {object} Claim
+ * The time in which one broker leads, and how that broker is reached: the content of the file
+ * `claims/broker.<number>`, which only this user can read.
+ * @typedef {object} Epoch
  * @property {number} number
- * @property {string} socket  that it listened on before the claim was made. In the file it is a
- *   name, where it is in the folder of claims: others may know that folder by another path
+ * @property {string} socket  that it listened on before the epoch was claimed. In the file it is a
+ *   name, where it is in the folder of epochs: others may know that folder by another path
  * @property {FolderIdentity} [outside]  else: the folder it is in
  * @property {string} key  the secret by which both sides know each other
  * @property {number} pid
  * @property {string} [start]  of that process, where the platform needs it
  */
 
-const CLAIM_NAME = /^broker\.([1-9]\d{0,14})$/;
+const EPOCH_NAME = /^broker\.([1-9]\d{0,14})$/;
 const JOURNAL_NAME = /^journal\.([1-9]\d{0,14})$/;
 const MARK_NAME = /^starting\.([1-9]\d{0,14})$/;
 const DRAFT_NAME = /^draft-/;
@@ -123,7 +124,7 @@ function notCreated(directory, cause) {
   return securityError(`The directory for locks cannot be made: ${directory} (${message})`);
 }
 
-/** The files of a bucket of the broker: its folder, the claims in it, its sockets. */
+/** The files of a bucket of the broker: its folder, the epochs in it, its sockets. */
 class BrokerFiles {
   /** @type {string} of the bucket */
   folder;
@@ -164,8 +165,8 @@ class BrokerFiles {
     return `broker://${path.join(this.directory, this.bucket)}`;
   }
 
-  /** The claims of brokers, and their sockets. */
-  get claimsFolder() {
+  /** The epochs of brokers, and their sockets. */
+  get epochsFolder() {
     return path.join(this.folder, 'claims');
   }
 
@@ -177,7 +178,7 @@ class BrokerFiles {
   /** @throws DOMException (SecurityError) */
   ensure() {
     ensurePrivate(this.directory, this.#platform, true);
-    for (const folder of [this.folder, this.claimsFolder, this.lifelinesFolder]) {
+    for (const folder of [this.folder, this.epochsFolder, this.lifelinesFolder]) {
       ensurePrivate(folder, this.#platform, false);
     }
   }
@@ -216,13 +217,13 @@ class BrokerFiles {
   }
 
   /**
-   * If all claims were removed, the numbers continue after the last journal. That journal is the
+   * If all epochs were removed, the numbers continue after the last journal. That journal is the
    * new broker's initial state, and an older journal from then on.
-   * @returns {number} of the highest claim; 0: there never was one
+   * @returns {number} of the highest epoch; 0: there never was one
    */
-  highestClaim() {
-    const claim = Math.max(0, ...numbersIn(this.claimsFolder, CLAIM_NAME));
-    return claim > 0 ? claim : Math.max(0, ...this.journalNumbers());
+  highestEpoch() {
+    const epoch = Math.max(0, ...numbersIn(this.epochsFolder, EPOCH_NAME));
+    return epoch > 0 ? epoch : Math.max(0, ...this.journalNumbers());
   }
 
   /** @returns {number[]} of the brokers that have left a journal */
@@ -237,14 +238,14 @@ class BrokerFiles {
 
   /**
    * @param {number} number
-   * @returns {Claim | undefined} undefined: it is not there, or no claim
+   * @returns {Epoch | undefined} undefined: its file is not there, or damaged
    * @throws when descriptors or memory are short, or the socket is nowhere this process can reach
    */
-  readClaim(number) {
-    const claim = this.#parseClaim(number);
-    if (claim === undefined) return undefined;
-    const socket = this.#pathOf(this.claimsFolder, claim.socket);
-    if (this.#isTooLong(socket) || isOtherFolder(path.dirname(socket), claim.outside)) {
+  readEpoch(number) {
+    const epoch = this.#parseEpoch(number);
+    if (epoch === undefined) return undefined;
+    const socket = this.#pathOf(this.epochsFolder, epoch.socket);
+    if (this.#isTooLong(socket) || isOtherFolder(path.dirname(socket), epoch.outside)) {
       // Its broker may still live: another one would grant the same locks.
       throw invalidStateError(
         `The socket of the broker cannot be reached from here: ${socket}. Either its folder is ` +
@@ -253,15 +254,15 @@ class BrokerFiles {
           `${this.folder}`,
       );
     }
-    return { ...claim, number, socket };
+    return { ...epoch, number, socket };
   }
 
   /** @param {number} number */
-  #parseClaim(number) {
+  #parseEpoch(number) {
     try {
-      const claim = JSON.parse(fs.readFileSync(this.claimFile(number), 'utf8'));
-      const isWhole = typeof claim.socket === 'string' && typeof claim.key === 'string';
-      return isWhole ? claim : undefined;
+      const epoch = JSON.parse(fs.readFileSync(this.epochFile(number), 'utf8'));
+      const isWhole = typeof epoch.socket === 'string' && typeof epoch.key === 'string';
+      return isWhole ? epoch : undefined;
     } catch (error) {
       if (isShortage(error)) throw error;
       return undefined; // removed by a later broker, or damaged: the next one is made beside it
@@ -287,36 +288,36 @@ class BrokerFiles {
   }
 
   /**
-   * Whether a claim is in the folder in which clients expect it.
-   * @param {Claim} claim  of this process
+   * Whether an epoch is in the folder in which clients expect it.
+   * @param {Epoch} epoch  of this process
    */
-  hasClaim({ number, socket }) {
+  hasEpoch({ number, socket }) {
     try {
-      return this.readClaim(number)?.socket === socket;
+      return this.readEpoch(number)?.socket === socket;
     } catch {
       return true; // one client too many is no reason to report to all others that locks are lost
     }
   }
 
   /** @param {number} number */
-  claimFile(number) {
-    return path.join(this.claimsFolder, `broker.${number}`);
+  epochFile(number) {
+    return path.join(this.epochsFolder, `broker.${number}`);
   }
 
   /**
-   * Makes a claim, complete and in one step.
-   * @param {Claim} claim
+   * Claims an epoch: writes its file, complete and in one step.
+   * @param {Epoch} epoch
    * @returns {boolean} false: another broker has this number
    */
-  makeClaim(claim) {
-    const { number, ...content } = claim;
+  claimEpoch(epoch) {
+    const { number, ...content } = epoch;
     const draft = path.join(this.folder, `draft-${createClientId()}`);
-    const folder = path.dirname(claim.socket);
-    if (folder === this.claimsFolder) content.socket = path.basename(claim.socket);
+    const folder = path.dirname(epoch.socket);
+    if (folder === this.epochsFolder) content.socket = path.basename(epoch.socket);
     else if (this.hasSocketFiles) content.outside = identityOf(folder);
     fs.writeFileSync(draft, JSON.stringify(content), { mode: PRIVATE_FILE, flag: 'wx' });
     try {
-      fs.linkSync(draft, this.claimFile(number));
+      fs.linkSync(draft, this.epochFile(number));
       return true;
     } catch (error) {
       // A broker that leads removes what it takes for left over.
@@ -328,27 +329,27 @@ class BrokerFiles {
   }
 
   /**
-   * Whether the socket of a claim has its name, without which it counts as dead.
-   * @param {Claim} claim  of this process, which listens
+   * Whether the socket of an epoch has its name, without which it counts as dead.
+   * @param {Epoch} epoch  of this process, which listens
    */
   isReachable({ socket }) {
     return !this.hasSocketFiles || fs.existsSync(socket);
   }
 
   /** @param {number} number */
-  removeClaimsBelow(number) {
-    for (const name of namesIn(this.claimsFolder)) {
-      const claimed = Number(CLAIM_NAME.exec(name)?.[1] ?? Infinity);
-      if (claimed < number) removeFile(this.claimFile(claimed));
+  removeEpochsBelow(number) {
+    for (const name of namesIn(this.epochsFolder)) {
+      const claimedNumber = Number(EPOCH_NAME.exec(name)?.[1] ?? Infinity);
+      if (claimedNumber < number) removeFile(this.epochFile(claimedNumber));
     }
   }
 
   /**
    * Removes the files of previous brokers and candidates, except for their sockets.
-   * @param {number} number  of the highest claim
+   * @param {number} number  of the highest epoch
    */
   cleanUp(number) {
-    this.removeClaimsBelow(number);
+    this.removeEpochsBelow(number);
     for (const name of namesIn(this.folder)) {
       const marked = Number(MARK_NAME.exec(name)?.[1] ?? Infinity);
       const isOver = marked <= number || DRAFT_NAME.test(name);
@@ -407,9 +408,9 @@ function toBrokerFiles({ bucket = 'default', directory }) {
 }
 
 /**
- * The sockets of brokers and candidates: in the folder of claims, or in the short directory where
+ * The sockets of brokers and candidates: in the folder of epochs, or in the short directory where
  * their paths would be too long. All buckets of the user share that one, so a file in the folder of
- * claims, `at-s<id>`, says which of its sockets are of this bucket. It is there before the socket.
+ * epochs, `at-s<id>`, says which of its sockets are of this bucket. It is there before the socket.
  */
 
 const SOCKET_NAME = /^s[0-9a-f]{16}$/;
@@ -420,9 +421,9 @@ const BROKER_POINTER_NAME = /^at-(s[0-9a-f]{16})$/;
  * @returns {string} a name for a new socket
  */
 function newBrokerSocket(place) {
-  const name = place.newSocketName(place.claimsFolder);
-  if (place.hasSocketFiles && path.dirname(name) !== place.claimsFolder) {
-    const pointer = path.join(place.claimsFolder, `at-${path.basename(name)}`);
+  const name = place.newSocketName(place.epochsFolder);
+  if (place.hasSocketFiles && path.dirname(name) !== place.epochsFolder) {
+    const pointer = path.join(place.epochsFolder, `at-${path.basename(name)}`);
     fs.writeFileSync(pointer, '', { mode: PRIVATE_FILE, flag: 'wx' });
   }
   return name;
@@ -434,8 +435,8 @@ function newBrokerSocket(place) {
  * @param {string} own  stays
  */
 function removeBrokerSockets(place, own) {
-  for (const name of namesIn(place.claimsFolder)) {
-    const file = path.join(place.claimsFolder, name);
+  for (const name of namesIn(place.epochsFolder)) {
+    const file = path.join(place.epochsFolder, name);
     const [, elsewhere] = BROKER_POINTER_NAME.exec(name) ?? [];
     if (SOCKET_NAME.test(name) && file !== own) removeFile(file);
     if (elsewhere === undefined || elsewhere === path.basename(own)) continue;

@@ -60,11 +60,11 @@ class ClientSocket {
 }
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
-/** @typedef {import('./broker-files.js').Claim} Claim */
+/** @typedef {import('./broker-files.js').Epoch} Epoch */
 
 /**
- * A connection, the claim that it leads to, and when it was requested.
- * @typedef {{ connection: ClientSocket, claim: Claim, askedAt: number }} Found
+ * A connection, the epoch that it leads to, and when it was requested.
+ * @typedef {{ connection: ClientSocket, epoch: Epoch, sentAt: number }} Found
  */
 
 /** A broker without connections ends after this time. */
@@ -80,7 +80,7 @@ const GIVE_UP_MS = 30_000;
 const FIRST_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 50;
 /** One look and its pause take no longer where the thread runs. */
-const MAX_LOOK_MS = 1000;
+const MAX_TRY_MS = 1000;
 /** A file could be made, and not written. */
 const FULL = ['ENOSPC', 'EDQUOT'];
 const MAX_LOG_BYTES = 2 ** 16;
@@ -106,12 +106,12 @@ const noInterpreter = (reason) =>
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /**
- * @param {Claim} claim
+ * @param {Epoch} epoch
  * @returns {Promise<{ connection: ClientSocket } | { code: string | undefined }>} or why not
  */
-function connect(claim) {
+function connect(epoch) {
   return new Promise((resolve) => {
-    const connection = new ClientSocket(claim.socket);
+    const connection = new ClientSocket(epoch.socket);
     const { socket } = connection;
     const onError = (/** @type {any} */ { code }) => resolve({ code });
     socket.once('error', onError);
@@ -166,7 +166,7 @@ function isInherited(descriptor) {
 class Launcher {
   #place;
   #isOver = false;
-  #lookedAt = machineNow();
+  #triedAt = machineNow();
   /** How long the search for the broker has taken. */
   #triedMs = 0;
   #pauseMs = FIRST_PAUSE_MS;
@@ -200,32 +200,32 @@ class Launcher {
     this.#place.ensure();
     this.#logStart = fs.statSync(this.#logFile, { throwIfNoEntry: false })?.size ?? 0;
     while (!this.#isOver) {
-      const look = await this.#look();
-      if ('connection' in look) {
-        if (!this.#isOver) return look;
-        look.connection.socket.destroy();
+      const attempt = await this.#tryOnce();
+      if ('connection' in attempt) {
+        if (!this.#isOver) return attempt;
+        attempt.connection.socket.destroy();
         return undefined;
       }
       if (this.#fatal !== undefined) throw this.#fatal;
-      if (this.#triedMs > GIVE_UP_MS) throw this.#failure(look.code);
+      if (this.#triedMs > GIVE_UP_MS) throw this.#failure(attempt.code);
       await this.#pause();
     }
     return undefined;
   }
 
   /** @returns {Promise<Found | { code: string | undefined }>} connected, or why not */
-  async #look() {
+  async #tryOnce() {
     try {
-      const number = this.#place.highestClaim();
-      const claim = number === 0 ? undefined : this.#place.readClaim(number);
-      const askedAt = machineNow();
-      const found = claim === undefined ? { code: undefined } : await connect(claim);
-      if (claim !== undefined && 'connection' in found) {
-        return { connection: found.connection, claim, askedAt };
+      const number = this.#place.highestEpoch();
+      const epoch = number === 0 ? undefined : this.#place.readEpoch(number);
+      const sentAt = machineNow();
+      const found = epoch === undefined ? { code: undefined } : await connect(epoch);
+      if (epoch !== undefined && 'connection' in found) {
+        return { connection: found.connection, epoch, sentAt };
       }
       const { code } = /** @type {{ code: string | undefined }} */ (found);
-      // Without a claim to read there is none, or a later one by the next look.
-      const isGone = claim === undefined || (await this.#place.isProofOfDeath(code, claim));
+      // Without an epoch to read there is none, or a later one by the next attempt.
+      const isGone = epoch === undefined || (await this.#place.isProofOfDeath(code, epoch));
       if (isGone) {
         this.#checkInterpreter(number + 1);
         if (this.#mayStart(number + 1)) this.#start(number + 1);
@@ -244,8 +244,8 @@ class Launcher {
     await pause(this.#pauseMs);
     this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
     const now = machineNow();
-    this.#triedMs += Math.min(now - this.#lookedAt, MAX_LOOK_MS);
-    this.#lookedAt = now;
+    this.#triedMs += Math.min(now - this.#triedAt, MAX_TRY_MS);
+    this.#triedAt = now;
   }
 
   /**
@@ -279,7 +279,7 @@ class Launcher {
 
   /**
    * Whether this client is to start broker `number`. Only to spare the machine: that there is one
-   * is the matter of the claim.
+   * is the matter of the epoch.
    * @param {number} number
    */
   #mayStart(number) {
@@ -424,7 +424,7 @@ const REASON = /^(?:broker\b|\w*Error\b|.*: error )/;
 
 /**
  * @typedef {object} LinkUser
- * @property {(toBrokerTime: (t: number) => number) => unknown[][]} hello  the first messages
+ * @property {(toBrokerTime: (t: number) => number) => unknown[][]} handshake  the first messages
  * @property {(message: any[]) => void} onMessage
  * @property {() => void} onClose  the broker has gone, or has ended the connection
  * @property {(error: Error) => void} onFailure  no broker is to be had
@@ -436,7 +436,7 @@ const REASON = /^(?:broker\b|\w*Error\b|.*: error )/;
  */
 const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 1000;
-const MAX_REFUSALS = 35;
+const MAX_REJECTIONS = 35;
 
 /** The way to the broker of a place, whichever it is just now. */
 class Link {
@@ -449,7 +449,7 @@ class Link {
   #isOpen = false;
   /** How far the broker's clock is ahead. */
   #clockOffset = 0;
-  #refusals = 0;
+  #rejections = 0;
   /** @type {NodeJS.Timeout | undefined} of another try */
   #retryTimer = undefined;
 
@@ -559,7 +559,7 @@ class Link {
    * @param {Found} found
    * @returns {boolean} whether the greetings are over
    */
-  #onGreeting([kind, ...rest], nonce, { claim, askedAt }) {
+  #onGreeting([kind, ...rest], nonce, { epoch, sentAt }) {
     const socket = /** @type {Socket} */ (this.#socket);
     if (kind === 'hi') {
       const [version, brokerNonce, ...clock] = rest;
@@ -569,19 +569,19 @@ class Link {
             `(${version}, not ${WIRE_VERSION}): it ends when its clients have ended`,
         );
       }
-      this.#clockOffset = leadOf(clock, askedAt);
-      socket.write(toLine(['auth', proofOf(claim.key, 'client', brokerNonce), nonce]));
+      this.#clockOffset = leadOf(clock, sentAt);
+      socket.write(toLine(['auth', proofOf(epoch.key, 'client', brokerNonce), nonce]));
       return false;
     }
-    if (kind !== 'welcome' || !isProof(claim.key, 'broker', nonce, rest[0])) {
+    if (kind !== 'welcome' || !isProof(epoch.key, 'broker', nonce, rest[0])) {
       throw new DOMException(
-        `Another program answers in the place of the broker: ${claim.socket}`,
+        `Another program answers in the place of the broker: ${epoch.socket}`,
         'SecurityError',
       );
     }
-    const messages = this.#user.hello((t) => this.toBrokerTime(t));
+    const messages = this.#user.handshake((t) => this.toBrokerTime(t));
     this.#isOpen = true;
-    this.#refusals = 0;
+    this.#rejections = 0;
     for (const first of messages) this.send(first);
     return true;
   }
@@ -603,13 +603,13 @@ class Link {
       return;
     }
     // The broker died, or was about to end, before its greeting.
-    this.#refusals += 1;
-    if (this.#refusals <= MAX_REFUSALS) {
-      const ms = Math.min(FIRST_RETRY_MS * 2 ** (this.#refusals - 1), MAX_RETRY_MS);
+    this.#rejections += 1;
+    if (this.#rejections <= MAX_REJECTIONS) {
+      const ms = Math.min(FIRST_RETRY_MS * 2 ** (this.#rejections - 1), MAX_RETRY_MS);
       this.#retryTimer = setTimeout(() => this.open(), ms).unref();
       return;
     }
-    this.#refusals = 0;
+    this.#rejections = 0;
     const log = `${this.#place.folder}/log`;
     const message = `Each broker ends before it greets its clients, for the reason in ${log}`;
     this.#user.onFailure(invalidStateError(message));
@@ -618,10 +618,10 @@ class Link {
 
 /**
  * @param {any[]} clock  of the broker, as received
- * @param {number} askedAt
+ * @param {number} sentAt
  */
-function leadOf([kind, now, lead], askedAt) {
-  const ours = { kind: CLOCK_KIND, askedAt, heardAt: machineNow() };
+function leadOf([kind, now, lead], sentAt) {
+  const ours = { kind: CLOCK_KIND, sentAt, receivedAt: machineNow() };
   return clockLead({ kind, now, wallLead: lead }, ours);
 }
 

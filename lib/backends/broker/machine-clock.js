@@ -31,7 +31,7 @@ const MAX_MOMENTS = 20;
 const MAX_SEARCH_MS = 500;
 
 /** Reads both clocks. The thread may be interrupted between any two of these readings. */
-function look() {
+function readClocks() {
   const before = machineNow();
   const wall = dateNow();
   return { before, wall, after: machineNow() };
@@ -44,13 +44,13 @@ function look() {
  * clocks one after the other, too, and only once.
  */
 function measureWallLead() {
-  let last = look();
+  let last = readClocks();
   let lead = last.wall - last.before;
   let error = Infinity;
   const end = last.after + MAX_SEARCH_MS;
   let moments = 0;
   while (error > GOOD_ERROR_MS && moments < MAX_MOMENTS && last.after < end) {
-    const next = look();
+    const next = readClocks();
     const width = next.after - last.before;
     if (next.wall !== last.wall) moments += 1;
     if (next.wall === last.wall + 1 && width < error) {
@@ -67,7 +67,7 @@ let knownLead;
 
 /** How far the wall clock is ahead of machineNow(). */
 function wallLead() {
-  const { before, wall, after } = look();
+  const { before, wall, after } = readClocks();
   const hasPassed = knownLead !== undefined && wall + 1 < before + knownLead;
   const isToCome = knownLead !== undefined && wall > after + knownLead + GOOD_ERROR_MS;
   // The wall clock was set, or this is the first look.
@@ -101,15 +101,15 @@ function clockName() {
  * How far the clock of another process is ahead of this one's. None, if both have the clock of the
  * machine, and what the other one read is between two looks of this one: in another time namespace
  * it is not. Else by the wall clock, which both can read; where that was set since one of them
- * started, by what passed between them: it spoke after `askedAt` and before `heardAt`.
+ * started, by what passed between them: it spoke after `sentAt` and before `receivedAt`.
  * @param {{ kind: ClockKind, now: number, wallLead: number }} theirs
- * @param {{ kind: ClockKind, askedAt: number, heardAt: number }} ours
+ * @param {{ kind: ClockKind, sentAt: number, receivedAt: number }} ours
  */
 function clockLead(theirs, ours) {
-  const isBetween = theirs.now >= ours.askedAt && theirs.now <= ours.heardAt;
+  const isBetween = theirs.now >= ours.sentAt && theirs.now <= ours.receivedAt;
   if (isBetween && theirs.kind === 'boot' && ours.kind === 'boot') return 0;
   const byWall = wallLead() - theirs.wallLead;
-  return Math.min(Math.max(byWall, theirs.now - ours.heardAt), theirs.now - ours.askedAt);
+  return Math.min(Math.max(byWall, theirs.now - ours.receivedAt), theirs.now - ours.sentAt);
 }
 
 module.exports = { CLOCK_KIND, clockLead, clockName, machineNow, wallLead, wallNow };

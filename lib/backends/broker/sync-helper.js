@@ -7,7 +7,7 @@ const { packageFile } = require('../../package-files.js');
 const { machineNow } = require('./machine-clock.js');
 const { waitInSlices } = require('../wait-in-slices.js');
 
-/** @typedef {{ what: string, argument: unknown[] }} Question */
+/** @typedef {{ what: string, argument: unknown[] }} Rpc */
 
 const ANSWER_BYTES = 4096;
 /** Escaped, a message takes up to six times as many bytes. */
@@ -77,20 +77,20 @@ class SyncHelper {
   }
 
   /**
-   * @param {Question} question
+   * @param {Rpc} rpc
    * @param {boolean} isFlushed  this thread's own connection has sent everything
    * @param {number} timeout  in ms, may be Infinity
    * @param {() => object} state  for a broker that may not have received all of it
    * @returns {{ isTimeout: boolean, value: any }}
    * @throws DOMException when there is no broker to be had, or the helper thread has failed
    */
-  call(question, isFlushed, timeout, state) {
+  call(rpc, isFlushed, timeout, state) {
     const end = machineNow() + timeout;
-    let answer = this.#ask(question, isFlushed ? undefined : state(), timeout);
+    let answer = this.#call(rpc, isFlushed ? undefined : state(), timeout);
     // The helper's connection, or its broker, has gone meanwhile: the next one gets the whole
     // state.
     while (answer?.isLost) {
-      answer = this.#ask(question, state(), Math.max(0, end - machineNow()));
+      answer = this.#call(rpc, state(), Math.max(0, end - machineNow()));
     }
     if (answer?.error !== undefined) throw new DOMException(answer.error[1], answer.error[0]);
     return { isTimeout: answer === undefined, value: answer?.value };
@@ -101,14 +101,14 @@ class SyncHelper {
   }
 
   /**
-   * @param {Question} question
+   * @param {Rpc} rpc
    * @param {object | undefined} state
    * @param {number} timeout
    */
-  #ask(question, state, timeout) {
+  #call(rpc, state, timeout) {
     this.#lastNumber += 1;
     const number = this.#lastNumber;
-    this.#worker.postMessage({ number, ...question, state });
+    this.#worker.postMessage({ number, ...rpc, state });
     const answered = waitInSlices(timeout, (ms) => this.#await(number, ms));
     if (answered === 'timeout') return undefined;
     const length = this.#words[LENGTH];
@@ -212,7 +212,7 @@ class SyncCalls {
    * @returns {{ isTimeout: boolean, value: any }}
    * @throws DOMException when there is no broker to be had, and what the start of a thread throws
    */
-  ask(what, argument, timeout = Infinity) {
+  call(what, argument, timeout = Infinity) {
     const client = this.#client;
     client.connect();
     if (this.#helper === undefined || this.#helper.isOver) {
@@ -229,9 +229,9 @@ class SyncCalls {
    * @param {unknown[]} argument
    * @param {number} timeout
    */
-  tell(what, argument, timeout) {
+  send(what, argument, timeout) {
     try {
-      this.ask(what, argument, timeout);
+      this.call(what, argument, timeout);
     } catch {
       // The caller also sends the message by the client's own connection.
     }

@@ -8,7 +8,7 @@ const { checkBuild } = require('../../build-id.js');
 const { machineNow } = require('./machine-clock.js');
 const { Link } = require('./link.js');
 const { BrokerFiles } = require('./broker-files.js');
-const { helloMessages } = require('./wire.js');
+const { handshakeMessages } = require('./wire.js');
 const {
   HEAD_BYTES,
   HEAD_WORDS,
@@ -20,7 +20,7 @@ const {
 } = require('./sync-helper.js');
 
 /**
- * @typedef {object} Question
+ * @typedef {object} Rpc
  * @property {number} number
  * @property {string} what
  * @property {unknown[]} argument
@@ -42,8 +42,8 @@ class SyncThread {
   #words;
   #bytes;
   #link;
-  /** @type {Question | undefined} that waits for its answer */
-  #question = undefined;
+  /** @type {Rpc | undefined} that waits for its answer */
+  #rpc = undefined;
   /** @type {any} */
   #state = undefined;
 
@@ -60,7 +60,7 @@ class SyncThread {
     checkBuild(build);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
     this.#link = new Link(new BrokerFiles(bucket, directory), {
-      hello: () => [...this.#hello(), ...this.#questionMessages()],
+      handshake: () => [...this.#handshake(), ...this.#rpcMessages()],
       onMessage: ([kind, ...rest]) => {
         if (kind === 'over') this.#onOver(rest);
         else this.#receive(kind, rest[0], rest[1], rest[2]);
@@ -71,24 +71,24 @@ class SyncThread {
     });
   }
 
-  /** @param {Question} question */
-  ask(question) {
-    this.#question = question;
-    if (question.state !== undefined) this.#state = question.state;
+  /** @param {Rpc} rpc */
+  call(rpc) {
+    this.#rpc = rpc;
+    if (rpc.state !== undefined) this.#state = rpc.state;
     if (!this.#link.isOpen) {
-      if (question.state === undefined) this.#answer({ isLost: true });
+      if (rpc.state === undefined) this.#answer({ isLost: true });
       else this.#link.open();
       return;
     }
-    if (question.state !== undefined) for (const said of this.#hello()) this.#link.send(said);
-    for (const message of this.#questionMessages()) this.#link.send(message);
+    if (rpc.state !== undefined) for (const said of this.#handshake()) this.#link.send(said);
+    for (const message of this.#rpcMessages()) this.#link.send(message);
   }
 
   /**
    * All that the client has, by the broker's clock.
    * @returns {unknown[][]}
    */
-  #hello() {
+  #handshake() {
     const { watches, ...state } = this.#state;
     const opened = watches.map((/** @type {any[]} */ [t, argument]) => {
       return ['?', NO_CALL, 'watch', this.#link.toBrokerTime(t), argument];
@@ -102,7 +102,7 @@ class SyncThread {
         this.#link.toBrokerTime(at),
       ],
     );
-    return [...opened, ...helloMessages({ ...state, requests }, true)];
+    return [...opened, ...handshakeMessages({ ...state, requests }, true)];
   }
 
   /**
@@ -112,7 +112,7 @@ class SyncThread {
    * @param {string} message
    */
   #receive(kind, call, value, message) {
-    if (call !== this.#question?.number) return;
+    if (call !== this.#rpc?.number) return;
     if (kind === 'a') this.#answer(toAnswer(value));
     else if (kind === 'x') this.#answer({ error: [value, message] });
     else if (kind === 'p') this.#answer({ error: ['InvalidStateError', TOO_LONG] });
@@ -121,22 +121,22 @@ class SyncThread {
   /** @param {any[]} message  see wire.js */
   #onOver([name, message, knownUpTo]) {
     if (knownUpTo === undefined) return this.#answer({ error: [name, message] });
-    this.#link.close(); // the next question goes to the broker in the new directory
+    this.#link.close(); // the next rpc goes to the broker in the new directory
     this.#answer({ isLost: true });
   }
 
   /** @returns {unknown[][]} */
-  #questionMessages() {
-    if (this.#question === undefined) return [];
-    const { number, what, argument } = this.#question;
+  #rpcMessages() {
+    if (this.#rpc === undefined) return [];
+    const { number, what, argument } = this.#rpc;
     return [['?', number, what, this.#link.toBrokerTime(machineNow()), argument]];
   }
 
   /** @param {{ value?: any, isLost?: boolean, error?: string[] }} answer */
   #answer(answer) {
-    if (this.#question === undefined) return;
-    const { number } = this.#question;
-    this.#question = undefined;
+    if (this.#rpc === undefined) return;
+    const { number } = this.#rpc;
+    this.#rpc = undefined;
     const bytes = toAnswerBytes(answer);
     this.#bytes.set(bytes);
     this.#words[LENGTH] = bytes.length;
@@ -146,6 +146,6 @@ class SyncThread {
 }
 
 const thread = new SyncThread(workerData);
-/** @type {import('node:worker_threads').MessagePort} */ (parentPort).on('message', (question) =>
-  thread.ask(question),
+/** @type {import('node:worker_threads').MessagePort} */ (parentPort).on('message', (rpc) =>
+  thread.call(rpc),
 );

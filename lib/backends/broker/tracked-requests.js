@@ -67,7 +67,7 @@ class TrackedRequest {
    * As it crosses.
    * @param {(t: number) => number} toBrokerTime
    */
-  asked(toBrokerTime) {
+  fields(toBrokerTime) {
     const { id, request } = this;
     return [id, request.name, this.#flags, toBrokerTime(this.#t), this.#wireExtras];
   }
@@ -76,10 +76,10 @@ class TrackedRequest {
    * With what is known of it, for a broker that may know less, or more.
    * @param {(t: number) => number} toBrokerTime
    */
-  told(toBrokerTime) {
+  stateFor(toBrokerTime) {
     const { view, request } = this;
     const at = toBrokerTime(view === VIEW.RELEASING ? this.#releasedAt : this.#t);
-    return [view, this.asked(toBrokerTime), request.tokenHigh, request.tokenLow, at];
+    return [view, this.fields(toBrokerTime), request.tokenHigh, request.tokenLow, at];
   }
 
   /**
@@ -105,15 +105,15 @@ class TrackedRequests {
   #byId = new Map();
   #lastId = 0;
   #keepAlive;
-  #hasHeardOfLoss;
+  #onLossReceived;
 
   /**
    * @param {LoopKeepAlive} keepAlive
-   * @param {(id: number) => void} hasHeardOfLoss  the broker need not keep it any longer
+   * @param {(id: number) => void} onLossReceived  the broker need not keep it any longer
    */
-  constructor(keepAlive, hasHeardOfLoss) {
+  constructor(keepAlive, onLossReceived) {
     this.#keepAlive = keepAlive;
-    this.#hasHeardOfLoss = hasHeardOfLoss;
+    this.#onLossReceived = onLossReceived;
   }
 
   get size() {
@@ -196,7 +196,7 @@ class TrackedRequests {
     if (tracked.view === VIEW.RELEASING) return this.#onReleased(tracked, reason);
     tracked.setToken(high, low);
     this.forget(tracked);
-    this.#hasHeardOfLoss(tracked.id);
+    this.#onLossReceived(tracked.id);
     tracked.request.lost(reason);
   }
 
@@ -207,7 +207,7 @@ class TrackedRequests {
   #onReleased(tracked, reason) {
     if (tracked.view !== VIEW.RELEASING) return;
     this.forget(tracked);
-    if (reason !== undefined) this.#hasHeardOfLoss(tracked.id);
+    if (reason !== undefined) this.#onLossReceived(tracked.id);
     tracked.onReleased?.(reason);
   }
 

@@ -173,7 +173,7 @@ function toParts(list, unitsOf) {
  * @param {boolean} isHelper  the connection is of the helper thread
  * @returns {unknown[][]}
  */
-function helloMessages(state, isHelper) {
+function handshakeMessages(state, isHelper) {
   const parts = toParts(state.requests, ([, [, name, , , extras]]) => {
     return name.length + (extras?.[2].length ?? 0);
   });
@@ -222,12 +222,12 @@ const toInspection = ({ held, pending, ...rest }) => ({
  */
 const toEvent = (event) => ({ ...event, token: toToken(event.token) });
 
-/** How client and broker show each other that they have read the same claim. */
+/** How client and broker show each other that they have read the same epoch. */
 
 const newNonce = () => randomBytes(16).toString('hex');
 
 /**
- * @param {string} key  of the claim
+ * @param {string} key  of the epoch
  * @param {'client' | 'broker'} role
  * @param {string} nonce  of the other side
  */
@@ -257,7 +257,7 @@ module.exports = {
   LineReader,
   WireError,
   toLine,
-  helloMessages,
+  handshakeMessages,
   toParts,
   toDetail,
   toEvent,

@@ -39,7 +39,7 @@ class LocalBackend {
   /** @type {number[]} indexes of #entries that are free */
   #freeIds = [];
   /**
-   * @type {{ entry: LockEntry, tell: () => void }[]} reports not yet delivered to requests, oldest
+   * @type {{ entry: LockEntry, deliver: () => void }[]} reports not yet delivered to requests, oldest
    *   first
    */
   #reports = [];
@@ -221,20 +221,20 @@ class LocalBackend {
   }
 
   /**
-   * Calls `tell` in a later microtask, unless the request was released or cancelled by then.
+   * Calls `deliver` in a later microtask, unless the request was released or cancelled by then.
    * @param {LockEntry} entry
-   * @param {() => void} tell
+   * @param {() => void} deliver
    */
-  #report(entry, tell) {
-    this.#reports.push({ entry, tell });
+  #report(entry, deliver) {
+    this.#reports.push({ entry, deliver });
     if (this.#reports.length === 1) queueMicrotask(() => this.#deliverReports());
   }
 
   #deliverReports() {
     const reports = this.#reports;
     this.#reports = [];
-    for (const { entry, tell } of reports) {
-      if (this.#entries[entry.request.backendId] === entry) tell();
+    for (const { entry, deliver } of reports) {
+      if (this.#entries[entry.request.backendId] === entry) deliver();
     }
   }
 

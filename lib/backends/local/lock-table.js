@@ -356,7 +356,7 @@ class LocalWatch {
   #lost = 0;
   #isClosed = false;
   /** @type {(() => void) | undefined} ends the wait */
-  #look = undefined;
+  #wake = undefined;
 
   /**
    * @param {object} owner
@@ -370,22 +370,22 @@ class LocalWatch {
   }
 
   /** @param {LockEvent} event */
-  tell(event) {
+  emit(event) {
     if (this.#name !== undefined && this.#name !== event.name) return;
     this.#events.push(event);
     if (this.#events.length > MAX_EVENTS) {
       this.#events.shift();
       this.#lost += 1;
     }
-    this.#look?.();
+    this.#wake?.();
   }
 
   /** @param {number} max */
   async read(max) {
     while (this.#events.length === 0 && !this.#isClosed) {
       await /** @type {Promise<void>} */ (
-        new Promise((look) => {
-          this.#look = look;
+        new Promise((wake) => {
+          this.#wake = wake;
         })
       );
     }
@@ -401,7 +401,7 @@ class LocalWatch {
     this.#isClosed = true;
     this.#events = [];
     this.#end(this);
-    this.#look?.();
+    this.#wake?.();
   }
 }
 
@@ -429,7 +429,7 @@ class LocalWatches {
    * @param {LockEvent['type']} type
    * @param {LockEntry} entry
    */
-  tell(type, entry) {
+  emit(type, entry) {
     if (this.#watches.size === 0) return;
     const { name, mode, clientId } = entry.info;
     const event = {
@@ -444,7 +444,7 @@ class LocalWatches {
       requestId: entry.number,
     };
     for (const watch of this.#watches) {
-      watch.tell({ ...event, pid: entry.agent.pidFor(watch.owner) });
+      watch.emit({ ...event, pid: entry.agent.pidFor(watch.owner) });
     }
   }
 }
@@ -506,7 +506,7 @@ class LocalLockTable {
     if (isFree || request.steal) this.#grant(entry, now);
     else {
       resource.queue.insert(entry, isEarlier);
-      this.watches.tell('queued', entry);
+      this.watches.emit('queued', entry);
     }
     return entry;
   }
@@ -523,7 +523,7 @@ class LocalLockTable {
     if (entry.hold !== undefined && entry.hold.endsAt <= this.#clock.now()) {
       entry.lossReason = 'expired';
     }
-    this.watches.tell(endingOf(entry, isTimeout), entry);
+    this.watches.emit(endingOf(entry, isTimeout), entry);
     this.#takeOut(entry);
     this.#afterRemoval(entry.resource);
   }
@@ -536,7 +536,7 @@ class LocalLockTable {
    */
   removeAll(entries, hasDied = false) {
     for (const entry of entries) {
-      this.watches.tell(hasDied ? 'died' : entry.isQueued ? 'aborted' : 'released', entry);
+      this.watches.emit(hasDied ? 'died' : entry.isQueued ? 'aborted' : 'released', entry);
       this.#takeOut(entry);
     }
     for (const entry of entries) this.#afterRemoval(entry.resource);
@@ -716,7 +716,7 @@ class LocalLockTable {
   #lose(entry, reason) {
     this.#takeOut(entry);
     entry.lossReason = reason;
-    this.watches.tell(reason === 'stolen' ? 'stolen' : 'expired', entry);
+    this.watches.emit(reason === 'stolen' ? 'stolen' : 'expired', entry);
     entry.agent.onLost(entry, reason);
   }
 
@@ -734,7 +734,7 @@ class LocalLockTable {
     this.#tokens.stamp(entry.request);
     entry.resource.held.append(entry);
     entry.grantedAt = now;
-    this.watches.tell('granted', entry);
+    this.watches.emit('granted', entry);
     if (entry.request.extras !== undefined) this.#limitHold(entry);
   }
 

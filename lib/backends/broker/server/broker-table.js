@@ -191,7 +191,7 @@ const entriesByThread = (sessions) =>
 /** The fields of a request in the journal, as journal.js lists them. */
 
 /** @param {LockEntry} entry */
-const requestOf = (entry) => /** @type {RemoteRequest} */ (/** @type {any} */ (entry.request));
+const requestOf = (entry) => /** @type {ClientRequest} */ (/** @type {any} */ (entry.request));
 
 /** @param {LockEntry} entry  granted */
 const tokenAndTime = ({ request, grantedAt }) => [request.tokenHigh, request.tokenLow, grantedAt];
@@ -203,7 +203,7 @@ const tokenAndTime = ({ request, grantedAt }) => [request.tokenHigh, request.tok
 const lossOf = (sessionId, entry) => [
   'K',
   sessionId,
-  ...requestOf(entry).asked,
+  ...requestOf(entry).fields,
   ...tokenAndTime(entry),
   entry.lossReason,
 ];
@@ -214,8 +214,8 @@ const lossOf = (sessionId, entry) => [
  */
 function recordOf(sessionId, entry) {
   const request = requestOf(entry);
-  if (entry.isQueued) return ['Q', sessionId, ...request.asked];
-  if (entry.isHeld) return ['H', sessionId, ...request.asked, ...tokenAndTime(entry)];
+  if (entry.isQueued) return ['Q', sessionId, ...request.fields];
+  if (entry.isHeld) return ['H', sessionId, ...request.fields, ...tokenAndTime(entry)];
   return lossOf(sessionId, entry);
 }
 
@@ -237,7 +237,7 @@ const bytesOfSession = ({ clientId, pidNamespace, thread, lifeline }) =>
   MAX_BYTES_PER_UNIT *
     (2 * clientId.length + pidNamespace.length + thread.length + lifeline.length);
 
-/** @param {Asked} asked */
+/** @param {RequestFields} fields */
 function bytesOfRequest([, name, , , extras]) {
   const units = name.length + (extras === null ? 0 : extras[2].length + extras[3].length);
   return MAX_OTHER_BYTES + 2 * MAX_BYTES_PER_UNIT * units;
@@ -246,7 +246,7 @@ function bytesOfRequest([, name, , , extras]) {
 /**
  * The parts of a request that are sent: its number, its name, flags, the time at which it was made,
  * extras.
- * @typedef {[id: number, name: string, flags: number, t: number, extras: WireExtras | null]} Asked
+ * @typedef {[id: number, name: string, flags: number, t: number, extras: WireExtras | null]} RequestFields
  */
 /**
  * @typedef {[
@@ -276,11 +276,11 @@ function toExtras(extras) {
  * A request as the lock table sees it. The callbacks do nothing: the session sends grants and
  * losses to the client.
  */
-class RemoteRequest {
+class ClientRequest {
   tokenHigh = 0;
   tokenLow = 0;
 
-  /** @param {Asked} asked */
+  /** @param {RequestFields} fields */
   constructor([id, name, flags, t, extras]) {
     this.backendId = id;
     this.name = name;
@@ -303,12 +303,12 @@ class RemoteRequest {
   failed() {}
   lost() {}
 
-  get asked() {
+  get fields() {
     return [this.backendId, this.name, this.flags, this.t, this.wireExtras];
   }
 }
 
-/** @typedef {{ add(record: unknown[]): void, hasRoomFor(bytes: number): boolean }} Notebook */
+/** @typedef {{ add(record: unknown[]): void, hasRoomFor(bytes: number): boolean }} JournalWriter */
 
 const CLOCK = {
   now: machineNow,
@@ -331,7 +331,7 @@ class BrokerTable {
   #clockShift = 0;
 
   /**
-   * @param {(table: BrokerTable) => Notebook} openJournal
+   * @param {(table: BrokerTable) => JournalWriter} openJournal
    * @param {number} number  of the broker
    */
   constructor(openJournal, number) {
@@ -427,18 +427,18 @@ class BrokerTable {
   /**
    * Adds a new request; a request that is known already is left as it is.
    * @param {Session} session
-   * @param {Asked} asked
+   * @param {RequestFields} fields
    */
-  request(session, asked) {
-    const [id, , , t] = asked;
+  request(session, fields) {
+    const [id, , , t] = fields;
     session.maxId = Math.max(session.maxId, id);
     session.decidedUpTo = Math.max(session.decidedUpTo, id);
-    if (!this.#journal.hasRoomFor(bytesOfRequest(asked))) {
+    if (!this.#journal.hasRoomFor(bytesOfRequest(fields))) {
       session.send(['e', id, ...NO_ROOM]);
       session.wake(id);
       return;
     }
-    const request = new RemoteRequest(asked);
+    const request = new ClientRequest(fields);
     const entry = this.#table.request(session, request, t);
     if (entry === null) session.send(['m', id]);
     else this.#take(session, request, entry);
@@ -447,16 +447,16 @@ class BrokerTable {
 
   /**
    * @param {Session} session
-   * @param {RemoteRequest} request
+   * @param {ClientRequest} request
    * @param {LockEntry} entry
    */
   #take(session, request, entry) {
     session.put(request.backendId, entry);
     if (entry.isHeld) {
-      this.#journal.add(['H', session.id, ...request.asked, ...tokenAndTime(entry)]);
+      this.#journal.add(['H', session.id, ...request.fields, ...tokenAndTime(entry)]);
       session.send(['g', request.backendId, request.tokenHigh, request.tokenLow]);
     } else {
-      this.#journal.add(['Q', session.id, ...request.asked]);
+      this.#journal.add(['Q', session.id, ...request.fields]);
       if (!request.isPatient) session.send(['w', request.backendId]);
     }
   }
@@ -611,7 +611,7 @@ class BrokerTable {
     session.maxId = Math.max(session.maxId, id);
     const known = session.entries.get(id);
     if (kind === 'Q' || kind === 'H' || kind === 'K') {
-      const request = new RemoteRequest(/** @type {Asked} */ (rest.slice(0, 5)));
+      const request = new ClientRequest(/** @type {RequestFields} */ (rest.slice(0, 5)));
       request.t = this.#pastOf(request.t);
       const entry = this.#table.restore(session, request, request.t);
       session.put(id, entry);
@@ -669,9 +669,9 @@ class BrokerTable {
    * @param {import('./recovery.js').Hold[]} holds  in the order of the grants
    */
   adopt(holds) {
-    for (const { session, asked, high, low } of holds) {
+    for (const { session, fields, high, low } of holds) {
       if (session.isOver) continue;
-      const request = new RemoteRequest(asked);
+      const request = new ClientRequest(fields);
       const entry = this.#table.restore(session, request, request.t);
       session.put(request.backendId, entry);
       for (const victim of this.#table.inTheWayOf(entry)) this.#restoreLoss(victim, 'disconnected');

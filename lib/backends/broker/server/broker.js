@@ -13,7 +13,7 @@ const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');
 const { machineNow } = require('../machine-clock.js');
 const { BrokerTable } = require('./broker-table.js');
 const { ClientConnection } = require('./client-connection.js');
-const { Gathering, mergeOne, SessionLifelines } = require('./recovery.js');
+const { ClientRecovery, mergeOne, SessionLifelines } = require('./recovery.js');
 const { Journal, readLastJournal } = require('./journal.js');
 
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
@@ -88,7 +88,7 @@ const openReadingBarrier = (place) =>
  * any order. So a step waits until the loop has read all connections once more: every message older
  * than the beginning of that reading has arrived with it.
  */
-class Rounds {
+class StepQueue {
   /** @type {Step[]} */
   #steps = [];
   #isScheduled = false;
@@ -160,23 +160,23 @@ class Rounds {
  * Removes the files that killed brokers, candidates and clients have left in a bucket, except for
  * lifelines. A connection to a client's own lifeline shows whether the client lives.
  * @param {import('../broker-files.js').BrokerFiles} place
- * @param {import('../broker-files.js').Claim} claim  of this broker
+ * @param {import('../broker-files.js').Epoch} epoch  of this broker
  */
-function removeLeftOvers(place, { number, socket }) {
+function removeStaleFiles(place, { number, socket }) {
   place.cleanUp(number);
   removeBrokerSockets(place, socket);
   removeOldDrafts(place);
 }
 
-/** @typedef {[name: string, message: string]} Refusal  an error, as it crosses */
+/** @typedef {[name: string, message: string]} Rejection  an error, as it crosses */
 
 /**
  * Why a broker cannot serve, for its clients.
  * @param {unknown} cause
  * @param {string} folder  of the bucket
- * @returns {Refusal}
+ * @returns {Rejection}
  */
-function toRefusal(cause, folder) {
+function toRejection(cause, folder) {
   const { name, message, code } = /** @type {any} */ (cause);
   if (cause instanceof DOMException) return [name, message];
   const isFull = code === 'ENOSPC' || code === 'EDQUOT';
@@ -193,7 +193,7 @@ const RETURN_MS = 300;
 /** How long it waits for clients to leave: Bun may drop what comes together with an end. */
 const LEAVE_MS = 2000;
 /** How long a broker that cannot serve rejects each client: others are not started faster. */
-const REFUSE_MS = 1000;
+const REJECT_MS = 1000;
 
 const REMOVED = 'The directory of the broker was removed or replaced';
 
@@ -205,7 +205,7 @@ class Broker {
   /** @type {BrokerTable} */
   table;
   #place;
-  #claim;
+  #epoch;
   #log;
   #onEnd;
   #idleMs;
@@ -213,7 +213,7 @@ class Broker {
   #idleTimer = undefined;
   /** @type {Journal} */
   #journal;
-  #rounds;
+  #stepQueue;
   #lifelines;
   /** @type {Set<ClientConnection>} */
   #connections = new Set();
@@ -221,27 +221,27 @@ class Broker {
   #unsent = new Set();
   #isCommitDue = false;
   #isServing = false;
-  /** Its claim or its socket is not at the path that its clients use any more. */
+  /** Its epoch or its socket is not at the path that its clients use any more. */
   #isOver = false;
   /** @type {NodeJS.Timeout | undefined} */
   #returnTimer = undefined;
-  /** @type {Gathering | undefined} while only the clients know which locks they hold */
-  #gathering = undefined;
-  /** @type {Refusal | undefined} why it serves no client */
-  #refusal = undefined;
+  /** @type {ClientRecovery | undefined} while only the clients know which locks they hold */
+  #recovery = undefined;
+  /** @type {Rejection | undefined} why it serves no client */
+  #rejection = undefined;
 
   /**
    * @param {BrokerFiles} place
-   * @param {import('../broker-files.js').Claim} claim
+   * @param {import('../broker-files.js').Epoch} epoch
    * @param {object} options
    * @param {number} options.idleMs  how long it stays without connections
    * @param {ReadingBarrier} options.afterReading
    * @param {() => void} options.onEnd  it has no more to do
    * @param {(text: string) => void} options.log
    */
-  constructor(place, claim, { idleMs, afterReading, onEnd, log }) {
+  constructor(place, epoch, { idleMs, afterReading, onEnd, log }) {
     this.#place = place;
-    this.#claim = claim;
+    this.#epoch = epoch;
     this.#idleMs = idleMs;
     this.#onEnd = onEnd;
     this.#log = log;
@@ -249,21 +249,21 @@ class Broker {
     let journal;
     this.table = new BrokerTable((table) => {
       const owedBytes = () => table.owedBytes;
-      journal = new Journal(place, claim.number, () => table.records(), owedBytes);
+      journal = new Journal(place, epoch.number, () => table.records(), owedBytes);
       return this.#noticing(journal);
-    }, claim.number);
+    }, epoch.number);
     this.#journal = journal;
-    this.#rounds = new Rounds(
+    this.#stepQueue = new StepQueue(
       afterReading,
       (steps) => this.#apply(steps),
       () => this.#connections.size === 1,
     );
     this.#lifelines = new SessionLifelines(place, (lifeline) => this.#onDeath(lifeline));
-    this.#rounds.pause();
+    this.#stepQueue.pause();
   }
 
   get key() {
-    return this.#claim.key;
+    return this.#epoch.key;
   }
 
   /** @param {string} text */
@@ -287,13 +287,13 @@ class Broker {
 
   /** Takes over from the broker before; then those who were its clients have some time. */
   recover() {
-    const { records, damage } = readLastJournal(this.#place, this.#claim.number);
+    const { records, damage } = readLastJournal(this.#place, this.#epoch.number);
     if (damage === undefined) {
       this.table.restore(records);
       this.#begin();
       this.#returnTimer = setTimeout(() => this.#serve(), RETURN_MS);
     } else {
-      this.#gather(damage);
+      this.#recoverFromClients(damage);
     }
     this.#serveIfAllAreBack();
     this.#checkIdle();
@@ -304,7 +304,7 @@ class Broker {
     this.#journal.writeWhole();
     this.#journal.removeOlder();
     this.#journal.hasRoomFor(0); // keeps it
-    removeLeftOvers(this.#place, this.#claim);
+    removeStaleFiles(this.#place, this.#epoch);
     const connected = new Set();
     for (const session of this.table.sessions.values()) {
       if (session.isAway) this.#lifelines.watch(session);
@@ -316,33 +316,33 @@ class Broker {
   }
 
   /** @param {import('./journal.js').Damage} damage */
-  #gather(damage) {
+  #recoverFromClients(damage) {
     this.log(`the journal is damaged (${damage.where}): ${damage.file}`);
     this.table.passTokens(damage.records, damage.bytes);
-    this.#gathering = new Gathering(this.#place, damage, (error) => this.refuse(error));
-    this.#gathering.watch(this.#lifelines);
+    this.#recovery = new ClientRecovery(this.#place, damage, (error) => this.rejectClients(error));
+    this.#recovery.watch(this.#lifelines);
   }
 
   /**
    * Rejects every client for a moment, because no lock is available, and ends.
    * @param {unknown} cause
    */
-  refuse(cause) {
+  rejectClients(cause) {
     clearTimeout(this.#returnTimer);
-    this.#refusal = toRefusal(cause, this.#place.folder);
-    this.log(this.#refusal.join(': '));
+    this.#rejection = toRejection(cause, this.#place.folder);
+    this.log(this.#rejection.join(': '));
     for (const connection of this.#connections) {
-      if (connection.session !== undefined) connection.send(['over', ...this.#refusal]);
+      if (connection.session !== undefined) connection.send(['over', ...this.#rejection]);
     }
-    setTimeout(() => this.#onEnd(), REFUSE_MS);
+    setTimeout(() => this.#onEnd(), REJECT_MS);
   }
 
   #serveIfAllAreBack() {
-    if (this.#isServing || this.#refusal !== undefined) return;
-    if (this.#gathering !== undefined) {
-      if (!this.#gathering.isComplete) return;
-      this.table.adopt(this.#gathering.end());
-      this.#gathering = undefined;
+    if (this.#isServing || this.#rejection !== undefined) return;
+    if (this.#recovery !== undefined) {
+      if (!this.#recovery.isComplete) return;
+      this.table.adopt(this.#recovery.end());
+      this.#recovery = undefined;
       this.#begin();
     } else {
       for (const session of this.table.sessions.values()) if (session.isAway) return;
@@ -356,7 +356,7 @@ class Broker {
     clearTimeout(this.#returnTimer);
     this.table.processAll();
     this.#commit();
-    this.#rounds.resume();
+    this.#stepQueue.resume();
   }
 
   /** @param {import('node:net').Socket} socket */
@@ -370,15 +370,15 @@ class Broker {
   }
 
   /**
-   * If the claim or the socket is not at the path that clients use, it was removed or replaced.
+   * If the epoch or the socket is not at the path that clients use, it was removed or replaced.
    * Then the locks held here exclude no other client any more.
    * @returns {boolean} whether it is in its place
    */
   checkPlace() {
     if (this.#isOver) return false;
-    if (this.#place.hasClaim(this.#claim) && this.#place.isReachable(this.#claim)) return true;
+    if (this.#place.hasEpoch(this.#epoch) && this.#place.isReachable(this.#epoch)) return true;
     this.#isOver = true;
-    this.#rounds.pause();
+    this.#stepQueue.pause();
     for (const connection of this.#connections) {
       const knownUpTo = connection.session?.maxId ?? 0;
       connection.sendNow(['over', 'InvalidStateError', REMOVED, knownUpTo]);
@@ -396,7 +396,7 @@ class Broker {
    * @param {any} state
    * @param {boolean} isHelper
    */
-  hello(connection, state, isHelper) {
+  handshake(connection, state, isHelper) {
     const known = connection.session;
     if (known !== undefined && (known.isOver || known.id !== state.session)) {
       connection.destroy(); // of one client, as long as that lives
@@ -408,8 +408,8 @@ class Broker {
       session.connections += 1;
       connection.session = session;
     }
-    if (this.#refusal !== undefined) {
-      connection.send(['over', ...this.#refusal]);
+    if (this.#rejection !== undefined) {
+      connection.send(['over', ...this.#rejection]);
       return;
     }
     this.#hasCome(session, isHelper ? undefined : state.requests);
@@ -443,9 +443,9 @@ class Broker {
    * @param {any[] | undefined} requests  undefined: the client's own thread has not sent them
    */
   #hasCome(session, requests) {
-    if (this.#gathering !== undefined) {
+    if (this.#recovery !== undefined) {
       if (requests === undefined) return; // what a helper thread knows may be old
-      this.#gathering.hear(session, requests);
+      this.#recovery.addReport(session, requests);
     }
     this.#lifelines.hasCome(session);
   }
@@ -456,22 +456,22 @@ class Broker {
    * @param {any} state
    */
   #merge(session, connection, { requests, upTo, isHelper }) {
-    const listed = new Set(requests.map((/** @type {any} */ [, asked]) => asked[0]));
+    const listed = new Set(requests.map((/** @type {any} */ [, fields]) => fields[0]));
     for (const id of [...session.entries.keys()]) {
       if (id <= upTo && !listed.has(id)) this.table.cancel(session, id, false);
     }
     session.maxId = Math.max(session.maxId, upTo);
     if (!isHelper) session.decidedUpTo = Math.max(session.decidedUpTo, upTo);
     const now = machineNow();
-    for (const [view, asked, high, low, at] of requests) {
+    for (const [view, fields, high, low, at] of requests) {
       const t = Math.min(at, now);
       this.addStep({
         t,
         apply: () => {
           // The client has reconnected since and sent its state again, or its session has ended.
           if (session.isOver || (!isHelper && session.outlet !== connection)) return;
-          const isNew = !isHelper || asked[0] > session.decidedUpTo;
-          mergeOne(this.table, session, connection, { view, asked, high, low, isNew });
+          const isNew = !isHelper || fields[0] > session.decidedUpTo;
+          mergeOne(this.table, session, connection, { view, fields, high, low, isNew });
         },
       });
     }
@@ -479,16 +479,16 @@ class Broker {
 
   /** @param {Step} step */
   addStep(step) {
-    this.#rounds.add(step);
+    this.#stepQueue.add(step);
   }
 
   /** A connection is about to be read: its steps are put in order together. */
   beginReading() {
-    this.#rounds.beginReading();
+    this.#stepQueue.beginReading();
   }
 
   endReading() {
-    this.#rounds.endReading();
+    this.#stepQueue.endReading();
   }
 
   /** @param {Step[]} steps */
@@ -546,7 +546,7 @@ class Broker {
   /** @param {string} lifeline  of a client that has ended */
   #onDeath(lifeline) {
     removeLifeline(this.#place, lifeline);
-    this.#gathering?.forget(lifeline);
+    this.#recovery?.forget(lifeline);
     for (const session of this.table.sessions.values()) {
       if (session.lifeline === lifeline && session.isAway) this.#end(session);
     }
@@ -574,4 +574,4 @@ class Broker {
   }
 }
 
-module.exports = { openConnectionBarrier, openReadingBarrier, Rounds, Broker };
+module.exports = { openConnectionBarrier, openReadingBarrier, StepQueue, Broker };

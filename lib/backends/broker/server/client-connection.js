@@ -132,7 +132,7 @@ function watchesOf(session) {
 /**
  * @param {BrokerTable} table
  * @param {ClientConnection} connection
- * @param {{ call: number, what: string, argument: any[] }} question
+ * @param {{ call: number, what: string, argument: any[] }} rpc
  */
 function answerCall(table, connection, { call, what, argument }) {
   const session = /** @type {Session} */ (connection.session);
@@ -213,7 +213,7 @@ class ClientConnection {
   #lastT = 0;
   #lastSentAt = 0;
   /** @type {any[]} requests that go with the hello that follows */
-  #told = [];
+  #requestParts = [];
   /** @type {any[][]} calls that go with it, too */
   #earlyCalls = [];
   #reader = new LineReader((message) => this.#receive(message));
@@ -305,7 +305,7 @@ class ClientConnection {
     if (kind === 'auth') this.#authenticate(rest);
     else if (!this.#isKnown) throw new WireError('a message before the proof');
     else if (kind === '+') this.#addRequests(rest[0]);
-    else if (kind === 'hello') this.#hello(rest[0], rest[1]);
+    else if (kind === 'hello') this.#handshake(rest[0], rest[1]);
     else if (this.session !== undefined) this.#step(kind, rest);
     else if (kind === '?') this.#earlyCalls.push(rest);
     else throw new WireError('a message before hello');
@@ -326,21 +326,21 @@ class ClientConnection {
   /** @param {any} requests */
   #addRequests(requests) {
     if (!Array.isArray(requests)) throw new WireError('requests that are no list');
-    for (const request of requests) this.#told.push(request);
+    for (const request of requests) this.#requestParts.push(request);
   }
 
   /**
    * @param {any} state
    * @param {any} isHelper  the connection is of the helper thread
    */
-  #hello(state, isHelper) {
-    if (Array.isArray(state?.requests)) state.requests = this.#told.concat(state.requests);
-    this.#told = [];
+  #handshake(state, isHelper) {
+    if (Array.isArray(state?.requests)) state.requests = this.#requestParts.concat(state.requests);
+    this.#requestParts = [];
     checkState(state);
     const now = machineNow();
     // If a client has another clock, its times are right to one exchange only.
-    for (const [, asked] of state.requests) asked[3] = Math.min(asked[3], now);
-    this.#broker.hello(this, state, isHelper === true);
+    for (const [, fields] of state.requests) fields[3] = Math.min(fields[3], now);
+    this.#broker.handshake(this, state, isHelper === true);
     const calls = this.#earlyCalls.splice(0);
     if (this.session !== undefined) for (const call of calls) this.#call(call);
   }
@@ -353,9 +353,9 @@ class ClientConnection {
     const session = /** @type {Session} */ (this.session);
     const { table } = this.#broker;
     if (kind === 'q') {
-      checkAsked(rest);
+      checkFields(rest);
       const [id, name, flags, t, extras] = rest;
-      // Asked before, and over: it comes once more by another connection.
+      // Requested before, and over: it comes once more by another connection.
       this.#at(
         t,
         (at) => id > session.maxId && table.request(session, [id, name, flags, at, extras]),
@@ -415,8 +415,8 @@ function numbers(values, count) {
   return values;
 }
 
-/** @param {any[]} asked */
-function checkAsked([id, name, flags, t, extras]) {
+/** @param {any[]} fields */
+function checkFields([id, name, flags, t, extras]) {
   numbers([id, flags, t], 3);
   if (!Number.isSafeInteger(id) || id < 1) throw new WireError('a request without a number');
   if (typeof name !== 'string') throw new WireError('a request without a name');
@@ -437,9 +437,9 @@ function checkState(state) {
     if (typeof text !== 'string' || text.length > MAX_TEXT) throw new WireError('a bad hello');
   }
   if (!Array.isArray(requests)) throw new WireError('a hello without requests');
-  for (const [view, asked, high, low, at] of requests) {
+  for (const [view, fields, high, low, at] of requests) {
     numbers([view, high, low, at], 4);
-    checkAsked(asked);
+    checkFields(fields);
     if (view < VIEW.WAITING || view > VIEW.RELEASING) throw new WireError('an unknown view');
   }
 }

@@ -3,45 +3,45 @@
 const net = require('node:net');
 
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
-/** @typedef {import('../broker-files.js').Claim} Claim */
+/** @typedef {import('../broker-files.js').Epoch} Epoch */
 
 /**
- * Whether a broker listens on the socket of a claim.
+ * Whether a broker listens on the socket of an epoch.
  * @param {BrokerFiles} place
- * @param {Claim} claim
+ * @param {Epoch} epoch
  * @returns {Promise<boolean>} also true if that is unknown
  */
-function isServed(place, claim) {
+function isServed(place, epoch) {
   return new Promise((resolve) => {
-    const socket = net.connect(claim.socket, () => {
+    const socket = net.connect(epoch.socket, () => {
       socket.destroy();
       resolve(true);
     });
     socket.on('error', (error) => {
       const { code } = /** @type {any} */ (error);
-      resolve(place.isProofOfDeath(code, claim).then((isDead) => !isDead));
+      resolve(place.isProofOfDeath(code, epoch).then((isDead) => !isDead));
     });
   });
 }
 
 /**
- * Makes a claim, by the rules of the election (test/models/broker-election.pml): the one before is
+ * Claims an epoch, by the rules of the election (test/models/broker-election.pml): the one before is
  * dead, the number is free, and no higher one has been made meanwhile. Claims below the highest may
  * have been removed, and so may the name of this socket, by a broker that has died since: it took
  * the socket for left over. So the last look decides.
  * @param {BrokerFiles} place
- * @param {Claim} claim  whose socket is listening
+ * @param {Epoch} epoch  whose socket is listening
  */
-async function isLeader(place, claim) {
-  const highest = place.highestClaim();
-  if (highest !== claim.number - 1) return false;
+async function isLeader(place, epoch) {
+  const highest = place.highestEpoch();
+  if (highest !== epoch.number - 1) return false;
   if (highest > 0) {
-    const before = place.readClaim(highest);
+    const before = place.readEpoch(highest);
     if (before !== undefined && (await isServed(place, before))) return false;
-    if (before === undefined && place.highestClaim() !== highest) return false;
+    if (before === undefined && place.highestEpoch() !== highest) return false;
   }
-  if (!place.makeClaim(claim)) return false;
-  return place.highestClaim() === claim.number && place.isReachable(claim);
+  if (!place.claimEpoch(epoch)) return false;
+  return place.highestEpoch() === epoch.number && place.isReachable(epoch);
 }
 
 module.exports = { isLeader };

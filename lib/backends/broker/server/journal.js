@@ -250,7 +250,7 @@ function readLastJournal(place, ownNumber) {
   checkVersion(records, file);
   const bad = found.findIndex((record, i) => record === undefined && i < lines.length);
   if (bad === -1 && behind === '' && records[0]?.[0] === 'J') {
-    giveUpReserve(file, lines);
+    truncateReserve(file, lines);
     return { records, damage: undefined };
   }
   const where = bad === -1 ? `behind line ${lines.length}` : `line ${bad + 1}`;
@@ -264,7 +264,7 @@ function readLastJournal(place, ownNumber) {
  * @param {string} file
  * @param {string[]} lines  that are whole
  */
-function giveUpReserve(file, lines) {
+function truncateReserve(file, lines) {
   fs.truncateSync(
     file,
     lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0),

@@ -1,8 +1,8 @@
 'use strict';
 
 // The broker of a bucket, in a separate process. Arguments: one JSON object, { directory, bucket,
-// number, idleMs, build }. It listens, claims `number`, and serves. It ends when another broker has
-// the claim, or `idleMs` after the last client has left.
+// number, idleMs, build }. It listens, claims the epoch `number`, and serves. It ends when another
+// broker has the epoch, or `idleMs` after the last client has left.
 
 const fs = require('node:fs');
 const net = require('node:net');
@@ -41,7 +41,7 @@ async function main({ directory, bucket, number, idleMs, build }) {
   if (build !== BUILD) process.exit(REPLACED_STATUS);
   const place = new BrokerFiles(bucket, directory);
   place.ensure();
-  const claim = {
+  const epoch = {
     number,
     socket: newBrokerSocket(place),
     key: randomBytes(32).toString('hex'),
@@ -57,29 +57,29 @@ async function main({ directory, bucket, number, idleMs, build }) {
   };
   const log = (/** @type {string} */ text) => process.stderr.write(`broker ${number}: ${text}\n`);
   const afterReading = openReadingBarrier(place);
-  const broker = new Broker(place, claim, { idleMs, afterReading, onEnd: leave, log });
-  server = await listen(broker, claim.socket);
-  if (place.platform.hasModes) fs.chmodSync(claim.socket, PRIVATE_FILE);
-  if (!(await isLeader(place, claim))) return leave();
+  const broker = new Broker(place, epoch, { idleMs, afterReading, onEnd: leave, log });
+  server = await listen(broker, epoch.socket);
+  if (place.platform.hasModes) fs.chmodSync(epoch.socket, PRIVATE_FILE);
+  if (!(await isLeader(place, epoch))) return leave();
   try {
     broker.recover();
   } catch (error) {
-    broker.refuse(error);
+    broker.rejectClients(error);
   }
   watchPlace(place, () => broker.checkPlace());
 }
 
 /** A watch may begin some time after fs.watch() has returned: Deno's does. */
-const FIRST_LOOKS_MS = [50, 250, 1000];
+const FIRST_CHECKS_MS = [50, 250, 1000];
 
 /**
  * @param {BrokerFiles} place
  * @param {() => void} onChange
  */
 function watchPlace(place, onChange) {
-  for (const ms of FIRST_LOOKS_MS) setTimeout(onChange, ms).unref();
+  for (const ms of FIRST_CHECKS_MS) setTimeout(onChange, ms).unref();
   try {
-    fs.watch(place.claimsFolder, onChange).on('error', onChange);
+    fs.watch(place.epochsFolder, onChange).on('error', onChange);
   } catch {
     // No watches are left: the place is checked when a client connects.
   }

@@ -15,7 +15,7 @@ const { listLifelines } = require('../broker-files.js');
  * @property {string} lifeline
  * @property {number} [pid]  else the one in the name of its lifeline
  * @property {string} [start]  of its process, where that is needed and known
- * @property {boolean} [isAsked]  to come back, also if it holds nothing
+ * @property {boolean} [mustReport]  to come back, also if it holds nothing
  */
 
 /**
@@ -85,7 +85,7 @@ class SessionLifelines {
     this.#sockets.set(lifeline, socket);
     socket.on('connect', () => {
       isOpen = true;
-      if (client.isAsked) socket.write(COME_BACK);
+      if (client.mustReport) socket.write(COME_BACK);
     });
     socket.on('error', (error) => ({ code } = /** @type {any} */ (error)));
     socket.on('close', async () => {
@@ -138,12 +138,12 @@ class SessionLifelines {
 /** @typedef {import('./client-connection.js').ClientConnection} ClientConnection */
 
 /**
- * @typedef {object} Told  what a client says of one request
+ * @typedef {object} Report  what a client says of one request
  * @property {number} view
- * @property {import('./broker-table.js').Asked} asked
+ * @property {import('./broker-table.js').RequestFields} fields
  * @property {number} high
  * @property {number} low
- * @property {boolean} isNew  it is asked for where the table does not know it
+ * @property {boolean} isNew  it is requested if the table does not know it
  */
 
 /**
@@ -151,17 +151,17 @@ class SessionLifelines {
  * @param {BrokerTable} table
  * @param {Session} session
  * @param {ClientConnection} connection
- * @param {Told} told
+ * @param {Report} report
  */
-function mergeOne(table, session, connection, { view, asked, high, low, isNew }) {
-  const [id] = asked;
+function mergeOne(table, session, connection, { view, fields, high, low, isNew }) {
+  const [id] = fields;
   const entry = session.entries.get(id);
   if (view === VIEW.RELEASING) {
     connection.send(['d', id, table.release(session, id) ?? null]);
   } else if (entry === undefined && view === VIEW.HELD) {
     connection.send(['l', id, 'disconnected', high, low]);
   } else if (entry === undefined) {
-    if (isNew) table.request(session, asked);
+    if (isNew) table.request(session, fields);
   } else if (entry.list === null) {
     const { tokenHigh, tokenLow } = entry.request;
     connection.send(['l', id, entry.lossReason, tokenHigh, tokenLow]);
@@ -173,26 +173,26 @@ function mergeOne(table, session, connection, { view, asked, high, low, isNew })
 }
 
 /** @typedef {import('./journal.js').Damage} Damage */
-/** @typedef {import('./broker-table.js').Asked} Asked */
+/** @typedef {import('./broker-table.js').RequestFields} RequestFields */
 
 /**
  * A lock that a client says it holds.
- * @typedef {{ session: Session, asked: Asked, high: number, low: number }} Hold
+ * @typedef {{ session: Session, fields: RequestFields, high: number, low: number }} Hold
  */
 
 /** @typedef {{ pid: number, pidNamespace: string }} Process */
 
 /** Then all clients are notified that the holders cannot be determined. */
-const MAX_GATHERING_MS = 5000;
+const MAX_RECOVERY_MS = 5000;
 
 /**
  * Recovery after a journal that cannot be understood, from the locks that the clients report. Every
  * client that may hold a lock has a lifeline. When each of them has reported its locks, or has
  * ended, nothing more is to be known (docs/decisions/0031-a-damaged-journal.md).
  */
-class Gathering {
+class ClientRecovery {
   /** @type {Set<string>} the lifelines of those that have still to speak, or to end */
-  #untold;
+  #missing;
   /** @type {Map<Session, Hold[]>} */
   #holds = new Map();
   #damage;
@@ -206,18 +206,18 @@ class Gathering {
    * @param {(error: DOMException) => void} onLate  not all have spoken in time
    * @param {number} [maxMs]
    */
-  constructor(place, damage, onLate, maxMs = MAX_GATHERING_MS) {
+  constructor(place, damage, onLate, maxMs = MAX_RECOVERY_MS) {
     this.#damage = damage;
     this.#processes = new Map(damage.records.flatMap(clientOf));
-    this.#untold = new Set(listLifelines(place));
+    this.#missing = new Set(listLifelines(place));
     this.#timer = setTimeout(() => onLate(this.#error()), maxMs);
   }
 
   /** @param {SessionLifelines} lifelines */
   watch(lifelines) {
-    for (const lifeline of this.#untold) {
+    for (const lifeline of this.#missing) {
       const { pid } = this.#processes.get(lifeline) ?? {};
-      lifelines.watch({ lifeline, pid, isAsked: true });
+      lifelines.watch({ lifeline, pid, mustReport: true });
     }
   }
 
@@ -225,24 +225,24 @@ class Gathering {
    * A client's own thread has reconnected. It has read all messages of the dead broker, so its
    * locks are complete.
    * @param {Session} session
-   * @param {[view: number, asked: Asked, high: number, low: number, at: number][]} requests
+   * @param {[view: number, fields: RequestFields, high: number, low: number, at: number][]} requests
    */
-  hear(session, requests) {
+  addReport(session, requests) {
     const held = requests.filter(([view]) => view === VIEW.HELD);
     this.#holds.set(
       session,
-      held.map(([, asked, high, low]) => ({ session, asked, high, low })),
+      held.map(([, fields, high, low]) => ({ session, fields, high, low })),
     );
-    this.#untold.delete(session.lifeline);
+    this.#missing.delete(session.lifeline);
   }
 
   /** @param {string} lifeline  of a client that has ended */
   forget(lifeline) {
-    this.#untold.delete(lifeline);
+    this.#missing.delete(lifeline);
   }
 
   get isComplete() {
-    return this.#untold.size === 0;
+    return this.#missing.size === 0;
   }
 
   /** @returns {Hold[]} in the order of the grants */
@@ -253,20 +253,20 @@ class Gathering {
 
   #error() {
     const { file, where } = this.#damage;
-    const untold = this.#describeUntold();
+    const missing = this.#describeMissing();
     return invalidStateError(
       `The journal of the broker is damaged (${where}), and not all clients tell what they hold. ` +
-        `Continue or end the processes that are stopped or busy (${untold}), or end all ` +
+        `Continue or end the processes that are stopped or busy (${missing}), or end all ` +
         `programs that use the bucket, then remove the journal: ${file}`,
     );
   }
 
   /** All clients read the same: where they are of several PID namespaces, it says of which. */
-  #describeUntold() {
+  #describeMissing() {
     const clients = [...this.#processes.values(), ...this.#holds.keys()];
     const isOfOne = new Set(clients.map(({ pidNamespace }) => pidNamespace)).size === 1;
-    const untold = [...this.#untold].map((lifeline) => this.#processes.get(lifeline));
-    return untold
+    const missing = [...this.#missing].map((lifeline) => this.#processes.get(lifeline));
+    return missing
       .map((one) => {
         if (one === undefined) return 'unknown';
         return isOfOne ? one.pid : `${one.pid} of ${one.pidNamespace}`;
@@ -285,4 +285,4 @@ function clientOf([kind, , details]) {
   return [[lifeline, { pid: Number(pid), pidNamespace: String(pidNamespace) }]];
 }
 
-module.exports = { SessionLifelines, mergeOne, Gathering };
+module.exports = { SessionLifelines, mergeOne, ClientRecovery };

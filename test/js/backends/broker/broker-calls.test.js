@@ -17,9 +17,9 @@ const { LoopKeepAlive } = require('../../../../lib/loop-keep-alive.js');
 test('a new broker receives the calls in the order in which they were made', () => {
   const link = { send: () => {}, toBrokerTime: (t) => t };
   const calls = new BrokerCalls(link, new LoopKeepAlive());
-  calls.ask('readWatch', [1, 64], false, 2);
-  calls.ask('closeWatch', [1], false, 3);
-  calls.ask('watch', [1, null], false, 1); // again, for the broker that came next
+  calls.call('readWatch', [1, 64], false, 2);
+  calls.call('closeWatch', [1], false, 3);
+  calls.call('watch', [1, null], false, 1); // again, for the broker that came next
   const sent = calls.messages((t) => t + 100).map(([, , what, t]) => [what, t]);
   expect(sent).toEqual([
     ['watch', 101],
@@ -36,8 +36,8 @@ describe('with a silent broker', () => {
     link = { send: () => {}, toBrokerTime: (t) => t, isConnected: true, isOpen: true };
     calls = new BrokerCalls(link, new LoopKeepAlive());
     ends = [];
-    calls.ask('snapshot', []).catch(({ name }) => ends.push(name));
-    calls.ask('readWatch', [1, 64], false).catch(({ name }) => ends.push(name));
+    calls.call('snapshot', []).catch(({ name }) => ends.push(name));
+    calls.call('readWatch', [1, 64], false).catch(({ name }) => ends.push(name));
   });
   afterEach(() => calls.failAll(new Error('the end of the test')));
   const checkTimes = async (count) => {

@@ -29,7 +29,7 @@ const claimOf = (number, socket) => ({ number, socket, key: 'k', pid: process.pi
 
 /** A socket with a listener. */
 function listen() {
-  const socket = place.newSocketName(place.claimsFolder);
+  const socket = place.newSocketName(place.epochsFolder);
   return new Promise((resolve) => {
     const server = net.createServer((connection) => connection.destroy());
     servers.push(server);
@@ -47,7 +47,7 @@ async function deadSocket() {
 }
 
 test('everything is for this user alone', () => {
-  for (const folder of [place.folder, place.claimsFolder, place.lifelinesFolder]) {
+  for (const folder of [place.folder, place.epochsFolder, place.lifelinesFolder]) {
     expect(fs.statSync(folder).mode & 0o777).toBe(0o700);
   }
 });
@@ -79,20 +79,20 @@ test.each([
 });
 
 test('of two claims of one number one is made', () => {
-  const [first, second] = ['a', 'b'].map((name) => path.join(place.claimsFolder, name));
-  expect(place.makeClaim(claimOf(1, first))).toBe(true);
-  expect(place.makeClaim(claimOf(1, second))).toBe(false);
-  expect(place.readClaim(1)).toMatchObject({ number: 1, socket: first });
-  expect(place.highestClaim()).toBe(1);
+  const [first, second] = ['a', 'b'].map((name) => path.join(place.epochsFolder, name));
+  expect(place.claimEpoch(claimOf(1, first))).toBe(true);
+  expect(place.claimEpoch(claimOf(1, second))).toBe(false);
+  expect(place.readEpoch(1)).toMatchObject({ number: 1, socket: first });
+  expect(place.highestEpoch()).toBe(1);
 });
 
 test('a claim leads to its socket also by another path to the directory', async () => {
-  place.makeClaim(claimOf(1, await listen()));
+  place.claimEpoch(claimOf(1, await listen()));
   fs.symlinkSync(directory, `${directory}.link`);
   try {
     const other = new BrokerFiles('jobs', `${directory}.link`);
-    const { socket } = other.readClaim(1);
-    expect(path.dirname(socket)).toBe(other.claimsFolder);
+    const { socket } = other.readEpoch(1);
+    expect(path.dirname(socket)).toBe(other.epochsFolder);
     expect(await isLeader(other, claimOf(2, await listen()))).toBe(false);
     fs.rmSync(place.folder, { recursive: true });
     expect(fs.existsSync(socket)).toBe(false);
@@ -122,50 +122,50 @@ describe('a socket outside of the bucket', () => {
   test('is found by its path', async () => {
     const socket = await listen();
     expect(path.dirname(socket)).toBe(shortDirectory());
-    place.makeClaim(claimOf(1, socket));
-    expect(place.readClaim(1)).toMatchObject({ socket });
+    place.claimEpoch(claimOf(1, socket));
+    expect(place.readEpoch(1)).toMatchObject({ socket });
   });
 
   testOnLinux('is not taken for dead where its path leads to another folder', async () => {
-    place.makeClaim(claimOf(1, await listen()));
+    place.claimEpoch(claimOf(1, await listen()));
     fs.renameSync(shortDirectory(), path.join(directory, 'of another container'));
     fs.mkdirSync(shortDirectory(), { mode: 0o700 });
-    expect(() => place.readClaim(1)).toThrow(hasNoReach);
+    expect(() => place.readEpoch(1)).toThrow(hasNoReach);
     await expect(isLeader(place, claimOf(2, await listen()))).rejects.toThrow(hasNoReach);
   });
 
   testOnLinux('is not taken for dead where its folder is not there', async () => {
-    place.makeClaim(claimOf(1, await listen()));
+    place.claimEpoch(claimOf(1, await listen()));
     fs.renameSync(shortDirectory(), path.join(directory, 'of another container'));
-    expect(() => place.readClaim(1)).toThrow(hasNoReach);
+    expect(() => place.readEpoch(1)).toThrow(hasNoReach);
   });
 
   testOnLinux('is dead after a reboot', async () => {
-    place.makeClaim(claimOf(1, await deadSocket()));
-    const claim = JSON.parse(fs.readFileSync(place.claimFile(1), 'utf8'));
+    place.claimEpoch(claimOf(1, await deadSocket()));
+    const claim = JSON.parse(fs.readFileSync(place.epochFile(1), 'utf8'));
     const outside = { boot: 'the one before', device: 0, inode: 0 };
-    fs.writeFileSync(place.claimFile(1), JSON.stringify({ ...claim, outside }));
+    fs.writeFileSync(place.epochFile(1), JSON.stringify({ ...claim, outside }));
     fs.renameSync(shortDirectory(), path.join(directory, 'removed'));
-    expect(place.readClaim(1)).toMatchObject({ number: 1 });
+    expect(place.readEpoch(1)).toMatchObject({ number: 1 });
     expect(await isLeader(place, claimOf(2, await listen()))).toBe(true);
   });
 
   test('a path that is too long is reported, and proves nothing', async () => {
     const socket = `${shortDirectory()}/${'x'.repeat(30)}`;
-    place.makeClaim(claimOf(1, socket));
-    expect(() => place.readClaim(1)).toThrow(hasNoReach);
+    place.claimEpoch(claimOf(1, socket));
+    expect(() => place.readEpoch(1)).toThrow(hasNoReach);
     expect(await place.isProofOfDeath('ENOENT', { socket, pid: 0 })).toBe(false);
   });
 });
 
 test('a claim behind which a broker listens keeps the next one out', async () => {
-  place.makeClaim(claimOf(1, await listen()));
+  place.claimEpoch(claimOf(1, await listen()));
   expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
-  expect(place.highestClaim()).toBe(1);
+  expect(place.highestEpoch()).toBe(1);
 });
 
 test('a claim without a listener is followed by the next one, and by no other', async () => {
-  place.makeClaim(claimOf(1, await deadSocket()));
+  place.claimEpoch(claimOf(1, await deadSocket()));
   expect(await isLeader(place, claimOf(3, await listen()))).toBe(false);
   expect(await isLeader(place, claimOf(2, await listen()))).toBe(true);
   expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
@@ -179,15 +179,15 @@ test('a claim whose socket was removed meanwhile does not lead: others take it f
 
 test('if all claims were removed, the numbers continue behind the last journal', async () => {
   for (const number of [3, 12]) fs.writeFileSync(place.journalFile(number), '');
-  expect(place.highestClaim()).toBe(12);
+  expect(place.highestEpoch()).toBe(12);
   expect(await isLeader(place, claimOf(1, await listen()))).toBe(false);
   expect(await isLeader(place, claimOf(13, await listen()))).toBe(true);
-  expect(place.highestClaim()).toBe(13);
+  expect(place.highestEpoch()).toBe(13);
 });
 
 test('a late claim below the highest does not lead', async () => {
-  place.makeClaim(claimOf(3, await listen()));
-  place.removeClaimsBelow(3);
+  place.claimEpoch(claimOf(3, await listen()));
+  place.removeEpochsBelow(3);
   expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
 });
 
@@ -215,7 +215,7 @@ test.each([
   ['nothing was known of its process', undefined, 'Tuesday', false],
 ])('of a dead claim: %s', async (_title, start, present, isFollowed) => {
   place = macSaying(present);
-  place.makeClaim({ ...claimOf(1, await deadSocket()), start });
+  place.claimEpoch({ ...claimOf(1, await deadSocket()), start });
   expect(await isLeader(place, claimOf(2, await listen()))).toBe(isFollowed);
 });
 

@@ -4,7 +4,7 @@ const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
-const { Gathering } = require('../../../../lib/backends/broker/server/recovery.js');
+const { ClientRecovery } = require('../../../../lib/backends/broker/server/recovery.js');
 
 const LIFELINES = ['s0000000000000001', 's0000000000000002'];
 const HERE = 'pid:[1]';
@@ -25,8 +25,8 @@ const recordOf = (lifeline, pid, pidNamespace) => ['S', 'id', { lifeline, pid, p
 const messageOf = (records, heard = []) =>
   new Promise((resolve) => {
     const damage = { ...DAMAGE, records };
-    const gathering = new Gathering(place, damage, ({ message }) => resolve(message), 0);
-    for (const session of heard) gathering.hear(session, []);
+    const gathering = new ClientRecovery(place, damage, ({ message }) => resolve(message), 0);
+    for (const session of heard) gathering.addReport(session, []);
   });
 
 test('clients that have not reported what they hold are named by their process ids', async () => {

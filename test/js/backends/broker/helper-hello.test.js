@@ -33,7 +33,7 @@ afterAll(() => {
 });
 beforeEach(async () => {
   const place = new BrokerFiles('default', directory);
-  const claim = place.readClaim(place.highestClaim());
+  const claim = place.readEpoch(place.highestEpoch());
   [main, helper] = await Promise.all([RawClient.open(claim), RawClient.open(claim)]);
   tests += 1;
   client = `client ${tests}`;

@@ -108,7 +108,7 @@ testWithStops('a stopped broker keeps no timeout from rejecting', async () => {
 
 function stopBroker() {
   const place = new BrokerFiles('default', directory);
-  const { pid } = place.readClaim(place.highestClaim());
+  const { pid } = place.readEpoch(place.highestEpoch());
   process.kill(pid, 'SIGSTOP');
   return pid;
 }

@@ -30,7 +30,7 @@ afterAll(() => {
   removeLocks(place);
 });
 
-const claim = () => place.readClaim(place.highestClaim());
+const claim = () => place.readEpoch(place.highestEpoch());
 
 /**
  * Speaks to the broker by hand.
@@ -99,7 +99,7 @@ test.each([
 test('one connection is of one client: nothing is noted of another one', async () => {
   await speak((hi) => [auth(hi), hello(), hello({ session: 'the second' })]);
   await locks.query();
-  const journal = path.join(place.folder, `journal.${place.highestClaim()}`);
+  const journal = path.join(place.folder, `journal.${place.highestEpoch()}`);
   expect(fs.readFileSync(journal, 'utf8')).not.toContain('the second');
 });
 
@@ -134,7 +134,7 @@ test('an answer in the place of the broker without its secret is refused', async
     connection.on('data', () => connection.write('["welcome","00"]\n'));
   });
   await new Promise((resolve) => server.listen(socket, resolve));
-  its.makeClaim({ number: 1, socket, key: 'secret', pid: process.pid });
+  its.claimEpoch({ number: 1, socket, key: 'secret', pid: process.pid });
   const victim = openLockManager({ backend: new BrokerBackend({ directory: other }) });
   await expect(victim.request('a', () => {})).rejects.toMatchObject({ name: 'SecurityError' });
   victim.close();
@@ -146,5 +146,5 @@ const testWithModes = platformOf().hasModes ? test : test.skip;
 
 testWithModes('the sockets are for this user alone', () => {
   expect(fs.statSync(claim().socket).mode & 0o777).toBe(0o600);
-  expect(fs.statSync(place.claimFile(place.highestClaim())).mode & 0o777).toBe(0o600);
+  expect(fs.statSync(place.epochFile(place.highestEpoch())).mode & 0o777).toBe(0o600);
 });

@@ -203,9 +203,9 @@ test('of two that both say they hold it, the later grant counts; the earlier one
     ['one', [2, 'b', 1, 3, [2, 0, '', '', 0, 0]], 5, 3],
     ['two', [2, 'b', 1, 4, [2, 0, '', '', 0, 0]], 5, 4],
     ['two', [3, 'b', 1, 5, [2, 0, '', '', 0, 0]], 5, 5], // after the hold limit of the first one
-  ].map(([id, asked, high, low]) => ({
+  ].map(([id, fields, high, low]) => ({
     session: table.openSession(id, DETAILS),
-    asked,
+    fields,
     high,
     low,
   }));

@@ -51,12 +51,12 @@ test.each(['short', LONG_NAME])('of a client and a broker, in a folder %s', asyn
   const { signal } = spawnSync(process.execPath, ['-e', DIES, place.directory, 'jobs']);
   expect(signal).toBe('SIGKILL');
   killBroker(place);
-  const deadSocket = place.readClaim(place.highestClaim()).socket;
+  const deadSocket = place.readEpoch(place.highestEpoch()).socket;
   for (const name of ['draft-1', 'draft-journal.7', 'starting.1']) {
     fs.writeFileSync(path.join(place.folder, name), '');
   }
   // Of a broker that was killed before it had removed the journal of the one before.
-  fs.renameSync(place.claimFile(1), place.claimFile(2));
+  fs.renameSync(place.epochFile(1), place.epochFile(2));
   fs.copyFileSync(place.journalFile(1), place.journalFile(2));
   const abandoned = await abandonSocket(place);
   const ofOther = await abandonSocket(new BrokerFiles('other', place.directory));
@@ -64,9 +64,9 @@ test.each(['short', LONG_NAME])('of a client and a broker, in a folder %s', asyn
   expect(answer).toBe('granted');
   while (lifelinesOf(place).length > 1) await locks.query(); // each is asked whether it lives
   // A client that read the folder just before this broker came may have marked it once more.
-  const ownMark = `starting.${place.highestClaim()}`;
+  const ownMark = `starting.${place.highestEpoch()}`;
   const names = fs.readdirSync(place.folder).filter((name) => name !== ownMark);
-  expect(names.sort()).toEqual(['claims', `journal.${place.highestClaim()}`, 'lifelines', 'log']);
+  expect(names.sort()).toEqual(['claims', `journal.${place.highestEpoch()}`, 'lifelines', 'log']);
   expect([deadSocket, abandoned, ofOther].map(fs.existsSync)).toEqual([false, false, true]);
   fs.rmSync(ofOther);
   locks.close();

@@ -25,10 +25,10 @@ beforeEach(async () => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   const place = new BrokerFiles('default', directory);
   place.ensure();
-  const socket = place.newSocketName(place.claimsFolder);
+  const socket = place.newSocketName(place.epochsFolder);
   server = net.createServer((connection) => connection.destroy()).listen(socket);
   await once(server, 'listening');
-  place.makeClaim({ number: 1, socket, key: 'of nobody', pid: process.pid });
+  place.claimEpoch({ number: 1, socket, key: 'of nobody', pid: process.pid });
   link = new Link(place, {});
 });
 afterEach(() => {

@@ -65,7 +65,7 @@ describe('more requests than one line can name', () => {
 test('a broker that reads for long what a client has sent shows that it lives', async () => {
   await locks.query();
   const place = new BrokerFiles('default', directory);
-  const client = await RawClient.open(place.readClaim(place.highestClaim()));
+  const client = await RawClient.open(place.readEpoch(place.highestEpoch()));
   client.hello('of a test');
   let id = 0;
   const name = 'x'.repeat(2 ** 15);

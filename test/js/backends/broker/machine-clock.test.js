@@ -7,15 +7,15 @@ const { clockLead, wallLead } = require('../../../../lib/backends/broker/machine
 
 const RTT_MS = 2;
 /** An exchange that alone says next to nothing. */
-const LATE = { kind: 'boot', askedAt: 100 - 10_000, heardAt: 102 + 10_000 };
+const LATE = { kind: 'boot', sentAt: 100 - 10_000, receivedAt: 102 + 10_000 };
 
 /** The lead of a broker with the wall clock as its clock, which was asked at 100. */
-const leadOf = (now, exchange = { kind: 'boot', askedAt: 100, heardAt: 102 }) =>
+const leadOf = (now, exchange = { kind: 'boot', sentAt: 100, receivedAt: 102 }) =>
   clockLead({ kind: 'wall', now, wallLead: 0 }, exchange);
 
 test('two processes with the clock of the machine have the same time, however it was set', () => {
   const theirs = { kind: 'boot', now: 101, wallLead: 7 };
-  expect(clockLead(theirs, { kind: 'boot', askedAt: 100, heardAt: 102 })).toBe(0);
+  expect(clockLead(theirs, { kind: 'boot', sentAt: 100, receivedAt: 102 })).toBe(0);
 });
 
 test.each([

@@ -26,7 +26,7 @@ afterAll(() => {
 
 async function connect() {
   const place = new BrokerFiles('default', directory);
-  const client = await RawClient.open(place.readClaim(place.highestClaim()));
+  const client = await RawClient.open(place.readEpoch(place.highestEpoch()));
   client.hello('patience');
   return client;
 }

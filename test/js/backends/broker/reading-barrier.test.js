@@ -51,7 +51,7 @@ test.each([
       accepted += 1;
       connection.on('data', (bytes) => (read += bytes.length));
     });
-    const socket = place.newSocketName(place.claimsFolder);
+    const socket = place.newSocketName(place.epochsFolder);
     await new Promise((resolve) => server.listen(socket, resolve));
     const writer = new Worker(WRITER, {
       eval: true,

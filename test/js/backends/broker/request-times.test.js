@@ -37,7 +37,7 @@ describe('a client that is ahead of its broker', () => {
     locks = openLockManager({ backend: new BrokerBackend({ directory }) });
     await locks.query();
     const place = new BrokerFiles('default', directory);
-    client = await RawClient.open(place.readClaim(place.highestClaim()));
+    client = await RawClient.open(place.readEpoch(place.highestEpoch()));
   });
   afterEach(() => {
     client.close();

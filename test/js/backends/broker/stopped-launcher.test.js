@@ -14,8 +14,8 @@ test('a thread that is stopped during its search for a broker continues the sear
   const directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   const place = new BrokerFiles('default', directory);
   place.ensure();
-  const socket = place.newSocketName(place.claimsFolder);
-  place.makeClaim({ number: 1, socket, key: 'of a broker that has died', pid: 0 });
+  const socket = place.newSocketName(place.epochsFolder);
+  place.claimEpoch({ number: 1, socket, key: 'of a broker that has died', pid: 0 });
   const thread = new Worker(PROGRAM, { workerData: { directory } });
   expect(await once(thread, 'message')).toEqual([['granted', 1n]]);
   await thread.terminate();
