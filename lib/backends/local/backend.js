@@ -39,8 +39,8 @@ class LocalBackend {
   /** @type {number[]} indexes of #entries that are free */
   #freeIds = [];
   /**
-   * @type {{ entry: LockEntry, deliver: () => void }[]} reports not yet delivered to requests, oldest
-   *   first
+   * @type {{ entry: LockEntry, deliver: () => void }[]} reports not yet delivered to requests,
+   *   oldest first
    */
   #reports = [];
   /** One reference per queued request. */

@@ -246,7 +246,13 @@ function bytesOfRequest([, name, , , extras]) {
 /**
  * The parts of a request that are sent: its number, its name, flags, the time at which it was made,
  * extras.
- * @typedef {[id: number, name: string, flags: number, t: number, extras: WireExtras | null]} RequestFields
+ * @typedef {[
+ *   id: number,
+ *   name: string,
+ *   flags: number,
+ *   t: number,
+ *   extras: WireExtras | null,
+ * ]} RequestFields
  */
 /**
  * @typedef {[

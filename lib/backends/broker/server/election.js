@@ -25,10 +25,10 @@ function isServed(place, epoch) {
 }
 
 /**
- * Claims an epoch, by the rules of the election (test/models/broker-election.pml): the one before is
- * dead, the number is free, and no higher one has been made meanwhile. Claims below the highest may
- * have been removed, and so may the name of this socket, by a broker that has died since: it took
- * the socket for left over. So the last look decides.
+ * Claims an epoch, by the rules of the election (test/models/broker-election.pml): the broker before
+ * is dead, the number is free, and no higher one has been claimed meanwhile. Epochs below the
+ * highest may have been removed, and so may the name of this socket, by a broker that has died
+ * since: it took the socket for stale. So the last check decides.
  * @param {BrokerFiles} place
  * @param {Epoch} epoch  whose socket is listening
  */

@@ -225,7 +225,8 @@ class ClientRecovery {
    * A client's own thread has reconnected. It has read all messages of the dead broker, so its
    * locks are complete.
    * @param {Session} session
-   * @param {[view: number, fields: RequestFields, high: number, low: number, at: number][]} requests
+   * @param {[view: number, fields: RequestFields, high: number, low: number, at: number][]}
+   *   requests
    */
   addReport(session, requests) {
     const held = requests.filter(([view]) => view === VIEW.HELD);
