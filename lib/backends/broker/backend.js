@@ -32,19 +32,23 @@ const { TrackedRequests } = require('./tracked-requests.js');
  * @property {(error: Error) => void} reject
  */
 
-/** How long a program waits for the answer to a call that a living broker answers. */
+/** How long a blocked thread waits for the answer to a call that a living broker answers. */
 const MAX_ANSWER_MS = 10_000;
 const SILENT = 'the broker has not answered: is it stopped?';
-const silenceError = () => invalidStateError(`For ${MAX_ANSWER_MS} ms ${SILENT}`);
+/** @param {number} ms */
+const silenceError = (ms) => invalidStateError(`For ${ms} ms ${SILENT}`);
 
+/**
+ * How long a promise waits for any message of the broker. It takes no longer to find out that no
+ * broker comes up.
+ */
+const MAX_SILENT_MS = 30_000;
 /**
  * How often it is checked whether the broker is silent. A thread that is stopped or busy makes no
  * checks, so that time does not count.
  */
 const CHECK_MS = 1000;
-const MAX_CHECKS = MAX_ANSWER_MS / CHECK_MS;
-/** A broker that takes over reads a journal before it greets its clients. */
-const MAX_CHECKS_OF_GREETING = 30;
+const MAX_CHECKS = MAX_SILENT_MS / CHECK_MS;
 
 /** Calls that the broker has still to answer; each further broker receives them again. */
 class BrokerCalls {
@@ -99,14 +103,12 @@ class BrokerCalls {
 
   /** Without a connection, the search for a broker has a bound. */
   #check() {
-    const { isConnected, isOpen } = this.#link;
-    const isSilent = isConnected && !this.#hasAnswered;
+    const isSilent = this.#link.isConnected && !this.#hasAnswered;
     this.#hasAnswered = false;
-    const maxChecks = isOpen ? MAX_CHECKS : MAX_CHECKS_OF_GREETING;
     const calls = [...this.#calls].filter(([, { isAwaited }]) => isAwaited);
     for (const [id, call] of calls) {
       call.checks = isSilent ? call.checks + 1 : 0;
-      if (call.checks > maxChecks) this.#take(id)?.reject(silenceError());
+      if (call.checks > MAX_CHECKS) this.#take(id)?.reject(silenceError(MAX_SILENT_MS));
     }
     if (calls.length > 0) return;
     clearInterval(this.#timer);
@@ -726,7 +728,7 @@ class BrokerBackend {
    */
   #callSync(what, argument) {
     const { isTimeout, value } = this.#syncCalls.call(what, argument, MAX_ANSWER_MS);
-    if (isTimeout) throw silenceError();
+    if (isTimeout) throw silenceError(MAX_ANSWER_MS);
     return value;
   }
 

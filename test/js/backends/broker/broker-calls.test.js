@@ -33,7 +33,7 @@ describe('with a silent broker', () => {
   let calls;
   let ends;
   beforeEach(() => {
-    link = { send: () => {}, toBrokerTime: (t) => t, isConnected: true, isOpen: true };
+    link = { send: () => {}, toBrokerTime: (t) => t, isConnected: true };
     calls = new BrokerCalls(link, new LoopKeepAlive());
     ends = [];
     calls.call('snapshot', []).catch(({ name }) => ends.push(name));
@@ -46,34 +46,28 @@ describe('with a silent broker', () => {
     return ends;
   };
 
-  test('an awaited call fails after ten seconds, a wait for events does not', async () => {
-    expect(await checkTimes(10)).toEqual([]);
-    expect(await checkTimes(20)).toEqual(['InvalidStateError']);
+  test('an awaited call fails after 30 s, a wait for events does not', async () => {
+    expect(await checkTimes(30)).toEqual([]);
+    expect(await checkTimes(40)).toEqual(['InvalidStateError']);
   });
 
   test('any message of the broker begins the time again', async () => {
-    await checkTimes(10);
+    await checkTimes(30);
     calls.noteAnswer();
-    expect(await checkTimes(11)).toEqual([]);
+    expect(await checkTimes(31)).toEqual([]);
     expect(await checkTimes(1)).toEqual(['InvalidStateError']);
   });
 
   test('the time without a connection does not count', async () => {
-    await checkTimes(10);
+    await checkTimes(30);
     link.isConnected = false;
-    expect(await checkTimes(20)).toEqual([]);
+    expect(await checkTimes(40)).toEqual([]);
     link.isConnected = true;
-    expect(await checkTimes(10)).toEqual([]);
-  });
-
-  test('a broker may take longer for its greeting', async () => {
-    link.isOpen = false;
     expect(await checkTimes(30)).toEqual([]);
-    expect(await checkTimes(1)).toEqual(['InvalidStateError']);
   });
 
   test('an answer that comes too late is dropped', async () => {
-    await checkTimes(11);
+    await checkTimes(31);
     calls.receivePart(1, '', [1]);
     calls.receive(1, []);
     expect(await checkTimes(0)).toEqual(['InvalidStateError']);
