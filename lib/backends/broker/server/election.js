@@ -26,8 +26,8 @@ function isServed(place, epoch) {
 
 /**
  * Claims an epoch, by the rules of the election (test/models/broker-election.pml): the previous
- * broker is dead, the number is free, and no higher one has been claimed meanwhile. Epochs below the
- * highest may have been removed, and so may the name of this socket, by a broker that has died
+ * broker is dead, the number is free, and no higher one has been claimed meanwhile. Epochs below
+ * the highest may have been removed, and so may the name of this socket, by a broker that has died
  * since: it took the socket for stale. So the last check decides.
  * @param {BrokerFiles} place
  * @param {Epoch} epoch  whose socket is listening
