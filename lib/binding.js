@@ -255,15 +255,15 @@ function open(file) {
 /**
  * The options of Node for a process that may not load or read an addon.
  * @param {string | undefined} code  of the error
- * @param {string} place  that is read
+ * @param {string} file  that is read
  * @returns {string | undefined}
  */
-function howToAllow(code, place) {
+function howToAllow(code, file) {
   if (code !== 'ERR_DLOPEN_DISABLED' && code !== 'ERR_ACCESS_DENIED') return undefined;
   if (process.permission === undefined) return 'Start Node without --no-addons.';
   return (
     'The permission model of Node is on: start Node with --allow-addons and ' +
-    `--allow-fs-read=${place}.`
+    `--allow-fs-read=${file}.`
   );
 }
 

@@ -1,7 +1,7 @@
 'use strict';
 
 const path = require('node:path');
-require('./time.js'); // takes Node's timers, before a test puts fake ones in their place
+require('./time.js'); // takes Node's timers, before a test replaces them by fake ones
 const { DeadlockError, LockError, LockLostError } = require('./errors.js');
 const { lazy } = require('./lazy.js');
 const {
@@ -61,7 +61,7 @@ function toCapacity(value) {
 }
 
 /**
- * Creates a lock manager: of a bucket, of the place that a URL names, or over a given backend. It
+ * Creates a lock manager: of a bucket, of the address that a URL names, or over a given backend. It
  * opens nothing before its first use.
  * @param {unknown} [options]
  * @returns {LockManager}

@@ -4,7 +4,7 @@ const { performance, setImmediate } = require('./time.js');
 
 /** How long a piece of long work may keep the event loop. */
 const SLICE_MS = 4;
-/** A short step costs less than the look at the clock that follows a yield. */
+/** A short step costs less than the read of the clock that follows a yield. */
 const STEPS_PER_YIELD = 64;
 
 /**

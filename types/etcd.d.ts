@@ -82,8 +82,8 @@ export interface EtcdBackend extends LockBackend {
 }
 
 /**
- * One member of a cluster, as `examineEtcd()` found it. In a cluster with users what it does not
- * tell this user is `undefined`.
+ * One member of a cluster, as `examineEtcd()` found it. In a cluster with users, a figure that
+ * this user may not read is `undefined`.
  */
 export interface EtcdMemberExamination {
   /** Its address. */
@@ -108,10 +108,10 @@ export interface EtcdMemberExamination {
   isLearner?: boolean;
   /** Size of its database. */
   databaseBytes?: number;
-  /** How large its database may become; `undefined`: its metrics do not tell. */
+  /** How large its database may become; `undefined`: its metrics do not have it. */
   quotaBytes?: number | undefined;
   /**
-   * How far its clock is ahead of this machine's, to about a second; `undefined`: it does not tell.
+   * How far its clock is ahead of this machine's, to about a second; `undefined`: not reported.
    */
   clockAheadMs?: number | undefined;
   /** Milliseconds until an answer, the median of five. */

@@ -484,17 +484,17 @@ export interface OpenLockManagerOptions {
    */
   directory?: string | undefined;
   /**
-   * The place of the locks: `shm:`, `broker:` (both with a directory if it is not the default one,
+   * The address of the locks: `shm:`, `broker:` (both with a directory if it is not the default,
    * as in `broker:///srv/locks`), `local:`, or `etcd:` with hosts. Processes share locks if their
-   * URLs name the same place.
+   * URLs name the same address.
    * @defaultValue `HOLDFAST_URL`; without that `shm:` on Linux and `broker:` elsewhere
    */
   url?: string | undefined;
 }
 
 /**
- * Opens another bucket, or a bucket in another place. It attaches at the first request or query. If
- * that fails, the call rejects, and the next one tries again.
+ * Opens another bucket, or a bucket at another address. It attaches at the first request or query.
+ * If that fails, the call rejects, and the next one tries again.
  * @throws TypeError for a member of a wrong type, and for `backend` together with `url`.
  * @example
  * ```ts

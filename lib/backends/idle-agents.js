@@ -3,7 +3,7 @@
 const { sharedByCopies } = require('../copies.js');
 
 /**
- * An agent that can give its descriptors and its place in the lock table back, and takes new ones
+ * An agent that can give its descriptors and its seat in the lock table back, and takes new ones
  * at its next use.
  * @typedef {object} DetachableAgent
  * @property {() => boolean} detachIfIdle  true: it had no lock, no request and no watch

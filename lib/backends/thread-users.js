@@ -7,7 +7,7 @@ const { sharedByCopies } = require('../copies.js');
 /**
  * An agent, as copies of every version of this package see it. The form of this never changes.
  * @typedef {object} ThreadUser
- * @property {string} place  of its lock table, as inspect() shows it
+ * @property {string} place  the address of its lock table, as inspect() shows it
  * @property {(name: string) => LockMode[]} modesOf  of its locks and waiting requests of that name
  */
 
@@ -27,7 +27,7 @@ function addThreadUser(user) {
  * Whether a request that has to wait waits for this thread: for a lock or an earlier request of
  * another copy, which cannot end while the thread is blocked. Two shared requests may have the lock
  * together, so those are not known to wait for one another.
- * @param {string | undefined} place  of its lock table
+ * @param {string | undefined} place  the address of its lock table
  * @param {{ name: string, mode: LockMode }} request
  */
 function waitsForOtherCopy(place, { name, mode }) {

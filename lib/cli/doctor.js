@@ -781,7 +781,7 @@ function checkDeadlocks(inspection) {
 }
 
 /**
- * Opens the bucket as any program would, and looks at what is in it.
+ * Opens the bucket as any program would, and reads its content.
  * @param {import('./table-options.js').Address} options
  * @returns {Promise<Finding[]>}
  */

@@ -368,7 +368,7 @@ async function traceTo(file, { seconds, name, json, ...address }) {
   const failure = finished(target, { readable: false }).catch((error) => {
     throw new CommandError(`trace: ${file}: ${error.message}`);
   });
-  failure.catch(() => {}); // looked at below
+  failure.catch(() => {}); // read below
   const lockTrace = new LockTrace(name);
   const ending = endSignal(seconds);
   if (seconds === undefined && process.stderr.isTTY) note('recording; Ctrl-C ends it');

@@ -148,7 +148,7 @@ function toRunStore(value) {
 }
 
 /**
- * The default place for the record of runs: beside the lock table.
+ * The default store of the record of runs: beside the lock table.
  * @param {import('../../types/backend.d.ts').LockBackend} backend
  * @returns {RunStore}
  * @throws TypeError if the locks have no directory on this machine

@@ -31,7 +31,7 @@ const CELL_COUNT = 4;
 const IDLE_MS = 5;
 
 /**
- * The place of the scheduler's work in the event loop where there is no native part: JavaScript has
+ * The phase of the event loop for the scheduler's work without the native part: JavaScript has
  * setImmediate() and nothing else. So urgent work runs no sooner than other work, and idle work
  * runs in a turn in which the scheduler itself has nothing else to do.
  */
