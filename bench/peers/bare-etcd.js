@@ -40,7 +40,7 @@ async function open({ directory, name }) {
       return await section();
     } finally {
       await call(kv, 'Txn', { compare: [isEmpty(keys.queue)], success: [remove(held)] });
-      ids.giveBack(request);
+      ids.free(request);
     }
   };
   return { run: (section) => runNamed(name, section), runNamed, close: () => lease.close() };

@@ -26,7 +26,7 @@ async function open({ directory, name }) {
     });
   const { ID } = await call(lease, 'LeaseGrant', { TTL: TTL_S, ID: '0' });
   const bucket = new BucketKeys('bench', 'default');
-  const about = bucket.about(toLeaseId(ID));
+  const about = bucket.sessionKey(toLeaseId(ID));
   const { header } = await call(kv, 'Txn', { success: [put(about, '["",0,0,""]', ID)] });
   const change = ({ compare, success, failure }) =>
     call(kv, 'Txn', {
@@ -47,7 +47,7 @@ async function open({ directory, name }) {
       return await section();
     } finally {
       await change(changes.release(request, [], 0));
-      ids.giveBack(request);
+      ids.free(request);
     }
   };
   return { run: (section) => runNamed(name, section), runNamed, close: () => lease.close() };

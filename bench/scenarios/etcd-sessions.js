@@ -33,7 +33,7 @@ async function openAll(open) {
 async function openHoldfast(directory) {
   let lost = 0;
   const bucket = new BucketKeys('bench', 'default');
-  const host = { onMail() {}, onMailGap() {}, onLost: () => (lost += 1) };
+  const host = { onNotification() {}, onNotificationGap() {}, onLost: () => (lost += 1) };
   const place = {
     endpoints: endpointsIn(directory),
     ttlMs: TTL_S * 1000,

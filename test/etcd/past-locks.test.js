@@ -25,7 +25,7 @@ afterEach(async () => {
   await cluster.stop();
 });
 
-/** All keys that requests and mails have ever had, from the cluster's first revision on. */
+/** All keys that requests and notifications have ever had, from the cluster's first revision on. */
 async function keysOfHistory() {
   const place = { endpoints: cluster.endpoints, ttlMs: 10_000, isEncrypted: false, files: {} };
   const client = new EtcdClient(place);
@@ -47,15 +47,15 @@ async function keysOfHistory() {
   const all = [...keys];
   return {
     requests: all.filter((key) => key.split('/')[2] === 'n'),
-    mails: all.filter((key) => key.split('/')[4] === 'm'),
+    notifications: all.filter((key) => key.split('/')[4] === 'm'),
   };
 }
 
 async function expectAtOnce(count) {
-  const { requests, mails } = await keysOfHistory();
+  const { requests, notifications } = await keysOfHistory();
   expect(requests.length).toBeGreaterThan(0);
   expect(requests.length).toBeLessThanOrEqual(KEYS_OF_REQUEST * count);
-  expect(mails.length).toBeLessThanOrEqual(count);
+  expect(notifications.length).toBeLessThanOrEqual(count);
 }
 
 test('one after the other', async () => {

@@ -228,7 +228,7 @@ class EtcdCluster {
     return text.split('\n').filter((line) => line !== '');
   }
 
-  /** No session has, or waits for, anything, and none has mail. */
+  /** No session has, or waits for, anything, and none has notification. */
   async untilRested() {
     const isOfRequest = (key) => key.includes('/n/') || key.includes('/m/');
     while ((await this.keys()).some(isOfRequest)) await this.#pause();

@@ -21,7 +21,7 @@ const removedBy = ({ success }) =>
 
 /** @param {EtcdRequest} request */
 const keysOf = ({ class: it, id }) =>
-  [nameKeys.heldKey(it, id), nameKeys.queueKey(it, id), bucket.mail(id)].sort();
+  [nameKeys.heldKey(it, id), nameKeys.queueKey(it, id), bucket.notification(id)].sort();
 
 /** @param {number} number @param {object} [options] */
 const requestOf = (number, options) =>
@@ -91,7 +91,7 @@ function playNameQueue() {
     onEnded: ({ number, loss }) => told.push(`ended ${number} ${loss}`),
     onIdle() {},
     onWaited() {},
-    lookAfter: () => A_DAY_MS, // no test waits for it, and a busy machine must not
+    checkAfterMs: () => A_DAY_MS, // no test waits for it, and a busy machine must not
   });
 
   function ask(number, options) {

@@ -22,7 +22,7 @@ const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
  * @property {Map<string, { key: NumberedKey, token: string | undefined }>} leftHeld
  * @property {Map<string, NumberedKey>} leftQueue
  * @property {Set<string>} ended  sessions
- * @property {boolean} isTheft  a holder was notified of a steal
+ * @property {boolean} isSteal  a holder was notified of a steal
  * @property {string} why  what a session said of an end
  * @property {Set<string>} closed  sessions that ended in order
  */
@@ -34,7 +34,7 @@ const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
 class BucketEvents {
   #bucket;
   #name;
-  #tell;
+  #post;
   /** @type {Map<string, SessionInfo>} by lease */
   #sessions = new Map();
   #lost = 0;
@@ -45,12 +45,12 @@ class BucketEvents {
   /**
    * @param {BucketKeys} bucket
    * @param {string | undefined} name  undefined: all
-   * @param {(events: LockEvent[]) => void} tell
+   * @param {(events: LockEvent[]) => void} post
    */
-  constructor(bucket, name, tell) {
+  constructor(bucket, name, post) {
     this.#bucket = bucket;
     this.#name = name;
-    this.#tell = tell;
+    this.#post = post;
   }
 
   /**
@@ -79,17 +79,17 @@ class BucketEvents {
   /** @param {WatchEvent[]} events */
   take(events) {
     /** @type {LockEvent[]} */
-    const told = [];
+    const found = [];
     for (let start = 0; start < events.length;) {
       let end = start;
       while (events[end]?.revision === events[start].revision) end += 1;
-      told.push(...this.#toLockEvents(events.slice(start, end)));
+      found.push(...this.#toLockEvents(events.slice(start, end)));
       start = end;
     }
-    if (told.length === 0) return;
-    told[0] = { ...told[0], lost: this.#lost };
+    if (found.length === 0) return;
+    found[0] = { ...found[0], lost: this.#lost };
     this.#lost = 0;
-    this.#tell(told);
+    this.#post(found);
   }
 
   /** Some events are missing; their number is unknown. */
@@ -124,7 +124,7 @@ class BucketEvents {
       leftHeld: new Map(),
       leftQueue: new Map(),
       ended: new Set(),
-      isTheft: false,
+      isSteal: false,
       why: '',
       closed: new Set(),
     };
@@ -154,7 +154,7 @@ class BucketEvents {
     if (isPut) {
       this.#learn(key, value);
       if (key.endsWith('/why')) changes.why = value;
-      if (isTheftNotice(key, value)) changes.isTheft = true;
+      if (isStealNotice(key, value)) changes.isSteal = true;
     } else if (key.endsWith('/about')) {
       changes.ended.add(this.#leaseOf(key));
     } else if (key.endsWith('/why') && previous?.value === 'closed') {
@@ -169,7 +169,7 @@ class BucketEvents {
   #toLockEvents(events) {
     const changes = this.#sort(events);
     const { granted, leftQueue } = changes;
-    const told = [
+    const found = [
       ...Array.from(changes.leftHeld.values(), ({ key, token }) =>
         this.#describe(endOfHold(key, changes), key, token),
       ),
@@ -180,7 +180,7 @@ class BucketEvents {
       ...Array.from(changes.queued.values(), (key) => this.#describe('queued', key, undefined)),
     ];
     for (const lease of changes.ended) this.#sessions.delete(lease);
-    return told.filter(({ name }) => this.#name === undefined || this.#name === name);
+    return found.filter(({ name }) => this.#name === undefined || this.#name === name);
   }
 
   /**
@@ -208,11 +208,11 @@ class BucketEvents {
 }
 
 /**
- * A release may grant the lock to a request that had no place in the queue, as a theft does.
+ * A release may grant the lock to a request that had no place in the queue, as a steal does.
  * @param {string} key  of a session
  * @param {string} value
  */
-const isTheftNotice = (key, value) => key.includes('/m/') && value.startsWith('{"stolen":true');
+const isStealNotice = (key, value) => key.includes('/m/') && value.startsWith('{"stolen":true');
 
 /**
  * @param {string} id  of a request
@@ -226,9 +226,9 @@ const isEndOf = (id, word, why) => why.startsWith(word) && why.includes(` ${id}`
  * @param {Changes} changes
  * @returns {LockEventType}
  */
-function endOfHold({ id, lease }, { ended, closed, isTheft, why }) {
+function endOfHold({ id, lease }, { ended, closed, isSteal, why }) {
   if (ended.has(lease)) return closed.has(lease) ? 'released' : 'died';
-  if (isTheft) return 'stolen';
+  if (isSteal) return 'stolen';
   return isEndOf(id, 'expired', why) ? 'expired' : 'released';
 }
 
@@ -261,7 +261,7 @@ const RETRY_MS = 1000;
  */
 class AgentWatches {
   #bucket;
-  #tell;
+  #post;
   /** @type {Map<number, Watch>} */
   #watches = new Map();
   #maxHoldUpMs;
@@ -273,12 +273,12 @@ class AgentWatches {
 
   /**
    * @param {BucketKeys} bucket
-   * @param {(id: number, events: LockEvent[]) => void} tell
+   * @param {(id: number, events: LockEvent[]) => void} post
    * @param {{ maxHoldUpMs?: number, retryMs?: number }} [times]
    */
-  constructor(bucket, tell, { maxHoldUpMs = MAX_HOLD_UP_MS, retryMs = RETRY_MS } = {}) {
+  constructor(bucket, post, { maxHoldUpMs = MAX_HOLD_UP_MS, retryMs = RETRY_MS } = {}) {
     this.#bucket = bucket;
-    this.#tell = tell;
+    this.#post = post;
     this.#maxHoldUpMs = maxHoldUpMs;
     this.#retryMs = retryMs;
   }
@@ -342,7 +342,7 @@ class AgentWatches {
   #begin(id, session) {
     const watch = this.#watches.get(id);
     if (watch === undefined || watch.events !== undefined) return;
-    const events = new BucketEvents(this.#bucket, watch.name, (told) => this.#tell(id, told));
+    const events = new BucketEvents(this.#bucket, watch.name, (found) => this.#post(id, found));
     watch.events = events;
     if (watch.hasMissed) events.skip();
     watch.hasMissed = false;

@@ -16,7 +16,7 @@ const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
 const { RequestTable, toAsk } = require('./request-table.js');
 const { loadServices } = require('./grpc-library.js');
-const { agents, findOwnRequests } = require('./session-words.js');
+const { agents, findOwnRequests } = require('./shared-state.js');
 const { SessionLink } = require('./session-link.js');
 const { toClusterOptions } = require('./cluster-options.js');
 
@@ -78,15 +78,15 @@ const UNANSWERED =
   'etcd has not answered in time: is it reached, and has this process time to run?';
 
 /**
- * @typedef {object} Question
+ * @typedef {object} PendingRpc
  * @property {(value: any) => void} resolve
  * @property {(error: unknown) => void} reject
  * @property {NodeJS.Timeout} [timer]
  */
 
-/** Questions to the session's thread, each with a number, and what their answers settle. */
-class Questions {
-  /** @type {Map<number, Question>} */
+/** Calls of the session's thread, each with a number, and the promises that its answers settle. */
+class SessionRpc {
+  /** @type {Map<number, PendingRpc>} */
   #open = new Map();
   #lastId = 0;
   #post;
@@ -144,7 +144,7 @@ class Questions {
    * @returns {any}
    * @throws what it is rejected with; an InvalidStateError where it is not answered
    */
-  askSync(question, block) {
+  callSync(question, block) {
     /** @type {{ value?: unknown, error?: unknown } | undefined} */
     let answer;
     this.#send(
@@ -212,7 +212,7 @@ class EtcdWatch {
   /** @type {Error | undefined} */
   #error = undefined;
   /** @type {(() => void) | undefined} ends the wait */
-  #look = undefined;
+  #wake = undefined;
 
   /** @param {() => void} end */
   constructor(end) {
@@ -227,15 +227,15 @@ class EtcdWatch {
       this.#events.splice(0, excess);
       this.#lost += excess;
     }
-    this.#look?.();
+    this.#wake?.();
   }
 
   /** @param {number} max */
   async read(max) {
     while (this.#events.length === 0 && !this.#isClosed) {
       await /** @type {Promise<void>} */ (
-        new Promise((look) => {
-          this.#look = look;
+        new Promise((wake) => {
+          this.#wake = wake;
         })
       );
     }
@@ -258,7 +258,7 @@ class EtcdWatch {
     this.#isClosed = true;
     this.#events = [];
     this.#end();
-    this.#look?.();
+    this.#wake?.();
   }
 }
 
@@ -299,7 +299,7 @@ class EtcdBackend {
   /** Of what waits for the session's thread. */
   #loopKeepAlive = new LoopKeepAlive();
   #requests = new RequestTable(this.#loopKeepAlive, (grant) => this.#refuse(grant));
-  #questions;
+  #rpc;
   /** @type {{ reason: string, from: number } | undefined} while there is no session */
   #silence;
   #lastWatchId = 0;
@@ -314,13 +314,13 @@ class EtcdBackend {
     loadServices(); // a missing library is reported here, not in the other thread
     performance.now(); // loads the clock: a message may come when a test runner loads nothing more
     const own = { pid: process.pid, host: hostname(), pidNamespace: pidNamespace() };
-    this.#start = { place, about: { clientId: this.clientId, threadId, ...own } };
+    this.#start = { options: place, agent: { clientId: this.clientId, threadId, ...own } };
     this.bucket = place.bucket;
     const scheme = place.isEncrypted ? 'etcds' : 'etcd';
     this.place = `${scheme}://${place.endpoints}/${place.prefix}/${place.bucket}`;
     this.table = JSON.stringify([[...place.endpoints].sort(), place.prefix, place.bucket]);
     this.#maxAnswerMs = Math.max(place.ttlMs, MIN_ANSWER_MS);
-    this.#questions = new Questions((message) => this.#link.post(message), {
+    this.#rpc = new SessionRpc((message) => this.#link.post(message), {
       findReason: () => this.#silence?.reason,
       hasSession: () => this.#link.hasSession,
       maxAnswerMs: this.#maxAnswerMs,
@@ -347,7 +347,7 @@ class EtcdBackend {
   /** The next use starts another thread. @returns {boolean} false: there is something to keep */
   detachIfIdle() {
     if (this.#isClosed || !this.#isAttached) return true;
-    if (this.#watches.size > 0 || !this.#requests.isEmpty || !this.#questions.isEmpty) return false;
+    if (this.#watches.size > 0 || !this.#requests.isEmpty || !this.#rpc.isEmpty) return false;
     this.#link.post({ type: 'close' });
     this.#detach();
     return true;
@@ -476,7 +476,7 @@ class EtcdBackend {
   isLocked(name, min = 1) {
     this.#attach();
     if (name.length > MAX_NAME_UNITS) return false;
-    return this.#questions.askSync({ type: 'isLocked', name, min }, (isAnswered) =>
+    return this.#rpc.callSync({ type: 'isLocked', name, min }, (isAnswered) =>
       this.#block(this.#maxAnswerMs, isAnswered),
     );
   }
@@ -487,7 +487,7 @@ class EtcdBackend {
     this.#attach();
     const question = { type: 'holdersOf', name, max };
     if (!isBlocking) return apply(then, this.#ask(question), [undefined, () => []]);
-    return this.#questions.askSync(question, (isAnswered) => this.#block(Infinity, isAnswered));
+    return this.#rpc.callSync(question, (isAnswered) => this.#block(Infinity, isAnswered));
   }
 
   get #isSilentTooLong() {
@@ -529,7 +529,7 @@ class EtcdBackend {
     this.#requests.dropAll(closedError, WAS_CLOSED);
     this.#forgetAgent();
     for (const watch of [...this.#watches.values()]) watch.close();
-    this.#questions.rejectAll(() => invalidStateError(CLOSED));
+    this.#rpc.rejectAll(() => invalidStateError(CLOSED));
     this.#loopKeepAlive.end();
   }
 
@@ -560,7 +560,7 @@ class EtcdBackend {
     this.#detach();
     this.#requests.loseAll(error, deliver);
     for (const watch of [...this.#watches.values()]) watch.fail(error);
-    this.#questions.rejectAll(() => error);
+    this.#rpc.rejectAll(() => error);
   }
 
   #detach() {
@@ -582,7 +582,7 @@ class EtcdBackend {
   #ask(question) {
     this.#attach();
     this.#loopKeepAlive.ref();
-    const answer = this.#questions.ask(question);
+    const answer = this.#rpc.ask(question);
     const unref = () => {
       if (!this.#isClosed) this.#loopKeepAlive.unref();
     };
@@ -595,7 +595,7 @@ class EtcdBackend {
    * @param {() => boolean} isEnough
    */
   #block(timeout, isEnough) {
-    const deliver = (/** @type {any} */ about) => this.#requests.onMessageInside(about);
+    const deliver = (/** @type {any} */ message) => this.#requests.onMessageInside(message);
     this.#link.block(timeout, isEnough, (message) => this.#onMessage(message, deliver));
   }
 
@@ -603,7 +603,7 @@ class EtcdBackend {
    * @param {any} message
    * @param {(message: any) => void} [deliver]  what is about a request
    */
-  #onMessage(message, deliver = (about) => this.#requests.onMessage(about)) {
+  #onMessage(message, deliver = (it) => this.#requests.onMessage(it)) {
     if (message.type === 'closed') {
       doNotLeaveAfterExit(this);
     } else if (message.type === 'over') {
@@ -613,9 +613,9 @@ class EtcdBackend {
     } else if (message.type === 'reached') {
       this.#silence = undefined;
     } else if (message.type === 'reply') {
-      this.#questions.onReply(message);
+      this.#rpc.onReply(message);
     } else if (message.type === 'lostAll') {
-      this.#requests.afterPostponed(() => this.#link.post({ type: 'heard' }));
+      this.#requests.afterPostponed(() => this.#link.post({ type: 'lossesReported' }));
     } else if (message.type === 'events') {
       this.#watches.get(message.id)?.take(message.events);
     } else {

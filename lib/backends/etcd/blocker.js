@@ -125,9 +125,9 @@ async function findBlocker(access, request) {
 const sumOf = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 
 /** After this time a waiter reads its blocker. */
-const LOOK_AFTER_MS = 50;
+const CHECK_AFTER_MS = 50;
 /** In a queue that moves, but slowly. */
-const MAX_LOOK_AFTER_MS = 1000;
+const MAX_CHECK_AFTER_MS = 1000;
 /** So many names are kept. */
 const MAX_NAMES = 1000;
 
@@ -145,7 +145,7 @@ class WaitPace {
    */
   note(name, ms) {
     this.#waits.delete(name);
-    if (ms <= LOOK_AFTER_MS / 2) return;
+    if (ms <= CHECK_AFTER_MS / 2) return;
     this.#waits.set(name, ms);
     if (this.#waits.size <= MAX_NAMES) return;
     for (const oldest of this.#waits.keys()) {
@@ -155,9 +155,9 @@ class WaitPace {
   }
 
   /** @param {string} name  when to look, in ms: twice the time of the last wait */
-  lookAfter(name) {
+  checkAfterMs(name) {
     const ms = this.#waits.get(name);
-    return ms === undefined ? LOOK_AFTER_MS : Math.min(2 * ms, MAX_LOOK_AFTER_MS);
+    return ms === undefined ? CHECK_AFTER_MS : Math.min(2 * ms, MAX_CHECK_AFTER_MS);
   }
 }
 
@@ -168,9 +168,9 @@ const NO_ROOM_MS = 1_000;
  * The oldest waiter of a session reads its blocker and watches for its end: the session that should
  * serve the waiter may have died (E6).
  */
-class WaiterLook {
+class WaiterCheck {
   #access;
-  #lookAfter;
+  #checkAfterMs;
   #first;
   #step;
   #grant;
@@ -184,14 +184,14 @@ class WaiterLook {
    * @param {NameAccess} access
    * @param {object} waiter
    * @param {() => EtcdRequest | undefined} waiter.first  the oldest
-   * @param {() => number} waiter.lookAfter  so long after it has become that, in ms
+   * @param {() => number} waiter.checkAfterMs  so long after it has become that, in ms
    * @param {(request: EtcdRequest) => Promise<boolean>} waiter.grant
    * @param {(request: EtcdRequest) => Promise<void>} waiter.reread  where it stands
    * @param {(step: () => Promise<void>) => void} step  does it in its turn
    */
-  constructor(access, { first, lookAfter, grant, reread }, step) {
+  constructor(access, { first, checkAfterMs, grant, reread }, step) {
     this.#access = access;
-    this.#lookAfter = lookAfter;
+    this.#checkAfterMs = checkAfterMs;
     this.#first = first;
     this.#step = step;
     this.#grant = grant;
@@ -199,11 +199,11 @@ class WaiterLook {
   }
 
   /** @param {number} [delayMs] */
-  schedule(delayMs = this.#lookAfter()) {
+  schedule(delayMs = this.#checkAfterMs()) {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#first() === undefined) return;
-    this.#timer = setTimeout(() => this.#step(() => this.#look()), delayMs);
+    this.#timer = setTimeout(() => this.#step(() => this.#read()), delayMs);
   }
 
   cancel() {
@@ -231,7 +231,7 @@ class WaiterLook {
     }
   }
 
-  async #look() {
+  async #read() {
     this.#cancelWatch();
     const request = this.#first();
     if (request === undefined) return;
@@ -249,7 +249,7 @@ class WaiterLook {
       ...watched,
       only: 'removals',
       // A request that was ahead has most likely been granted the lock, and will hand it over.
-      onEvents: () => this.schedule(isAhead ? LOOK_AFTER_MS : 0),
+      onEvents: () => this.schedule(isAhead ? CHECK_AFTER_MS : 0),
       onGap: () => this.schedule(0),
     });
   }
@@ -269,7 +269,7 @@ const toHeld = (holder) => ({ isQueued: false, request: toRequest(holder, 0) });
  * @param {Waiter} waiter
  * @param {boolean} isHeld
  */
-const askedId = ({ id, value }, isHeld) =>
+const requestIdOf = ({ id, value }, isHeld) =>
   withNumber(id, toRequestInfo(value, { id, isHeld }).number);
 
 /**
@@ -302,16 +302,16 @@ async function wouldSelfDeadlock(session, bucket, request, findOwn) {
   const path = new WaitPath(toWaiting(waiters[place]));
   const ahead = waiters.slice(0, place).reverse();
   return (
-    ahead.some((it) => path.isStoppedBy(toWaiting(it), own.has(askedId(it, false)))) ||
-    holders.some((it) => path.isStoppedBy(toHeld(it), own.has(askedId(it, true))))
+    ahead.some((it) => path.isStoppedBy(toWaiting(it), own.has(requestIdOf(it, false)))) ||
+    holders.some((it) => path.isStoppedBy(toHeld(it), own.has(requestIdOf(it, true))))
   );
 }
 
 module.exports = {
   findBlocker,
-  LOOK_AFTER_MS,
-  MAX_LOOK_AFTER_MS,
+  CHECK_AFTER_MS,
+  MAX_CHECK_AFTER_MS,
   WaitPace,
-  WaiterLook,
+  WaiterCheck,
   wouldSelfDeadlock,
 };

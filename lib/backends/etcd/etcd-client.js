@@ -20,25 +20,25 @@ const END = '-----END ';
  * does not fit another one. The thread of a session waits for no file system.
  */
 class Secrets {
-  #place;
+  #options;
   #factory;
   #credentials;
   #password;
   #isReading = false;
 
   /**
-   * @param {ClusterOptions} place
+   * @param {ClusterOptions} options
    * @param {Library} library
    * @throws what is wrong with them
    */
-  constructor(place, { grpc }) {
-    this.#place = place;
+  constructor(options, { grpc }) {
+    this.#options = options;
     this.#factory = grpc.credentials;
-    const { isEncrypted, ca, key, cert } = place;
+    const { isEncrypted, ca, key, cert } = options;
     this.#credentials = isEncrypted
       ? this.#createSsl([ca, key, cert])
       : this.#factory.createInsecure();
-    this.#password = place.password;
+    this.#password = options.password;
   }
 
   /** For a connection that begins; those in files are as they were when the last one began. */
@@ -49,7 +49,7 @@ class Secrets {
 
   /** @returns {Promise<string | undefined>} */
   async readPassword() {
-    const { password } = this.#place.files;
+    const { password } = this.#options.files;
     if (password === undefined) return this.#password;
     const text = await readFile(password, 'utf8').catch(() => '');
     this.#password = text.trimEnd() || this.#password;
@@ -57,7 +57,7 @@ class Secrets {
   }
 
   async #readCredentials() {
-    const { ca, key, cert } = this.#place.files;
+    const { ca, key, cert } = this.#options.files;
     const isInFiles = ca !== undefined || key !== undefined || cert !== undefined;
     if (this.#isReading || !isInFiles) return;
     this.#isReading = true;
@@ -72,8 +72,8 @@ class Secrets {
 
   /** @param {'ca' | 'key' | 'cert'} what */
   async #read(what) {
-    const file = this.#place.files[what];
-    if (file === undefined) return this.#place[what];
+    const file = this.#options.files[what];
+    if (file === undefined) return this.#options[what];
     const bytes = await readFile(file);
     if (!bytes.includes(END)) throw new Error(`${file} is cut off`); // gRPC takes such a ca
     return bytes;
@@ -111,7 +111,7 @@ const LATE_PART = 1 / 5;
  * not answer. Calls are tried once; a connection that was left completes its calls.
  */
 class EtcdClient {
-  #place;
+  #options;
   #library = loadServices();
   #secrets;
   /** Of the member whose turn it is. */
@@ -134,16 +134,16 @@ class EtcdClient {
   /** The counts for metrics. */
   counts = { calls: 0, failures: 0, reconnects: 0, authentications: 0 };
 
-  /** @param {ClusterOptions} place */
-  constructor(place) {
-    this.#place = place;
-    this.#secrets = new Secrets(place, this.#library);
+  /** @param {ClusterOptions} options */
+  constructor(options) {
+    this.#options = options;
+    this.#secrets = new Secrets(options, this.#library);
     // Sessions spread over the members.
-    this.#index = Math.floor(Math.random() * place.endpoints.length);
+    this.#index = Math.floor(Math.random() * options.endpoints.length);
   }
 
   get endpoint() {
-    return this.#place.endpoints[this.#index];
+    return this.#options.endpoints[this.#index];
   }
 
   get isClosed() {
@@ -162,7 +162,7 @@ class EtcdClient {
 
   /** After so long an answer is late. */
   get lateMs() {
-    return this.#place.ttlMs * LATE_PART;
+    return this.#options.ttlMs * LATE_PART;
   }
 
   /**
@@ -217,7 +217,7 @@ class EtcdClient {
     if (connection !== this.#connection) return;
     this.counts.reconnects += 1;
     this.#connection = undefined;
-    this.#index = (this.#index + 1) % this.#place.endpoints.length;
+    this.#index = (this.#index + 1) % this.#options.endpoints.length;
     connection.leave();
   }
 
@@ -236,7 +236,7 @@ class EtcdClient {
 
   /** @param {Connection} connection */
   async #findOther(connection) {
-    const { endpoints } = this.#place;
+    const { endpoints } = this.#options;
     const index = (this.#index + 1 + this.#misses) % endpoints.length;
     const candidate = this.#connect(endpoints[index]);
     // Later candidates have more time: if all are slow, one of them still gets ready.
@@ -275,7 +275,7 @@ class EtcdClient {
   #judge(failure, connection) {
     if (!failure.isInDoubt) return;
     if (failure.isLate) void this.replace(connection);
-    else if (!failure.isAnswer || this.#place.endpoints.length > 1) this.leave(connection);
+    else if (!failure.isAnswer || this.#options.endpoints.length > 1) this.leave(connection);
   }
 
   #metadata() {
@@ -346,15 +346,15 @@ class EtcdClient {
       const failure = /** @type {EtcdError} */ (error);
       if (!failure.isStaleToken) throw error;
       this.#refusedFrom ??= steadyNow();
-      failure.isForGood = steadyNow() - this.#refusedFrom > this.#place.ttlMs;
-      const hasOther = connection !== undefined && this.#place.endpoints.length > 1;
+      failure.isForGood = steadyNow() - this.#refusedFrom > this.#options.ttlMs;
+      const hasOther = connection !== undefined && this.#options.endpoints.length > 1;
       if (hasOther) this.leave(connection);
       throw error;
     }
   }
 
   async #authenticate() {
-    const { user, password } = this.#place;
+    const { user, password } = this.#options;
     if (user === undefined || password === undefined || this.#token !== undefined) return;
     this.#authentication ??= this.#takeToken(user).finally(() => {
       this.#authentication = undefined;
@@ -365,7 +365,7 @@ class EtcdClient {
   /** @param {string} name */
   async #takeToken(name) {
     const request = { name, password: await this.#secrets.readPassword() };
-    const timeoutMs = this.#place.ttlMs;
+    const timeoutMs = this.#options.ttlMs;
     const call = { service: 'Auth', method: 'Authenticate', request, timeoutMs };
     const { token } = await new FirstAnswer(this, () => this.#callOnce(call)).promise;
     this.counts.authentications += 1;

@@ -35,8 +35,8 @@ class EtcdRequest {
   waitsFrom = 0;
   /** The revision of its grant. */
   token = '0';
-  /** A mail about its grant is in the cluster. */
-  hasMail = false;
+  /** A notification about its grant is in the cluster. */
+  hasNotification = false;
   /** @type {LockLossReason | undefined} */
   loss = undefined;
   /** @type {NodeJS.Timeout | undefined} */
@@ -67,10 +67,10 @@ class EtcdRequest {
   }
 
   /**
-   * Whether a mail to its id is for it, and not for a request that had the id before. The notice of
-   * a steal may be late, so the token of the stolen lock decides, if the notice has it.
-   * @param {{ token?: string }} mail
-   * @param {string} revision  of the mail
+   * Whether a notification to its id is for it, and not for a request that had the id before. The
+   * notice of a steal may be late, so the token of the stolen lock decides, if the notice has it.
+   * @param {{ token?: string }} notification
+   * @param {string} revision  of the notification
    */
   isMeant({ token }, revision) {
     return BigInt(token ?? revision) > this.usedAfter;
@@ -93,7 +93,7 @@ class EtcdRequest {
  * @property {(request: EtcdRequest) => void} onEnded
  * @property {(queue: object) => void} onIdle
  * @property {(ms: number) => void} onWaited  by a request that has the lock now
- * @property {() => number} lookAfter  so long after it has begun to wait, in ms
+ * @property {() => number} checkAfterMs  so long after it has begun to wait, in ms
  */
 
 const NO_EXTRAS = { holdLimit: 0, limit: 0, label: '', callSite: '', enclosing: null };

@@ -130,7 +130,7 @@ const toHex = (id) => BigInt(id).toString(16);
 const isRefusal = (error) => error instanceof EtcdError && error.isAnswer && error.isFinal;
 
 /** One member, as one user asks it. */
-class MemberAsked {
+class MemberAsUser {
   #client;
   #timeoutMs;
 
@@ -203,8 +203,8 @@ const fromStatus = ({ version, header, leader, isLearner, dbSize }) => ({
  */
 async function readMemberStatus(place, endpoint, timeoutMs) {
   const member = { ...place, endpoints: [endpoint] };
-  const anybody = new MemberAsked({ ...member, user: undefined, password: undefined }, timeoutMs);
-  const user = new MemberAsked(member, timeoutMs);
+  const anybody = new MemberAsUser({ ...member, user: undefined, password: undefined }, timeoutMs);
+  const user = new MemberAsUser(member, timeoutMs);
   try {
     const status = (await anybody.status()) ?? (await user.status());
     const roundTripMs = await anybody.roundTripMs();
@@ -224,7 +224,7 @@ const NO_SPACE = 1;
 
 /** @param {unknown} error */
 const messageOf = (error) => /** @type {Error} */ (error).message;
-const notTold = () => undefined;
+const unknown = () => undefined;
 
 /**
  * @param {ClusterOptions} place
@@ -239,8 +239,8 @@ async function examineMember(place, endpoint) {
       isReachable: true,
       // A member that is too old reports its version to every user.
       isSupported: status.version === undefined || isSupported(status.version),
-      quotaBytes: await readQuotaBytes(place, endpoint, TIMEOUT_MS).catch(notTold),
-      clockAheadMs: await readClockAheadMs(place, endpoint, TIMEOUT_MS).catch(notTold),
+      quotaBytes: await readQuotaBytes(place, endpoint, TIMEOUT_MS).catch(unknown),
+      clockAheadMs: await readClockAheadMs(place, endpoint, TIMEOUT_MS).catch(unknown),
       ...status,
     };
   } catch (error) {
@@ -261,7 +261,7 @@ async function writeOnce(client, bucket) {
     await client.call('KV', 'Txn', { success: [put(`${keys}key`, '', ID)] }, TIMEOUT_MS);
     await client.call('KV', 'Txn', { success: [removeAll(keys)] }, TIMEOUT_MS);
   } finally {
-    await client.call('Lease', 'LeaseRevoke', { ID }, TIMEOUT_MS).catch(notTold);
+    await client.call('Lease', 'LeaseRevoke', { ID }, TIMEOUT_MS).catch(unknown);
   }
   return (performance.now() - start) / 4;
 }

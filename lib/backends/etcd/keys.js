@@ -9,8 +9,8 @@
  *   P/n/<name>/q/x/<id>   waiting, exclusive
  *   P/n/<name>/q/l/<id>   waiting, shared with a limit
  *   P/n/<name>/q/s/<id>   waiting, shared
- *   P/s/<lease>/about     a session, and its fence
- *   P/s/<lease>/m/<id>    mail to a session: a lock was granted, or stolen
+ *   P/s/<lease>/about     a session, and its guard
+ *   P/s/<lease>/m/<id>    notification to a session: a lock was granted, or stolen
  *   P/s/<lease>/why       why the session's last requests ended that had waited or held too long
  */
 
@@ -129,7 +129,7 @@ class BucketKeys {
   }
 
   /** @param {string} leaseId */
-  about(leaseId) {
+  sessionKey(leaseId) {
     return `${this.session(leaseId)}about`;
   }
 
@@ -139,13 +139,13 @@ class BucketKeys {
   }
 
   /** @param {string} leaseId */
-  mails(leaseId) {
+  notifications(leaseId) {
     return `${this.session(leaseId)}m/`;
   }
 
   /** @param {string} id  of a request */
-  mail(id) {
-    return `${this.mails(id.slice(0, LEASE_DIGITS))}${id}`;
+  notification(id) {
+    return `${this.notifications(id.slice(0, LEASE_DIGITS))}${id}`;
   }
 
   /**

@@ -24,7 +24,7 @@ class KeepAliveStream {
   #connection;
   /** When each one was sent that has no answer, oldest first. @type {number[]} */
   #sent = [];
-  lastAskedAt = steadyNow();
+  lastSentAt = steadyNow();
   #isOver = false;
   #isLeft = false;
 
@@ -62,8 +62,8 @@ class KeepAliveStream {
 
   /** @param {string} lease */
   ask(lease) {
-    this.lastAskedAt = steadyNow();
-    this.#sent.push(this.lastAskedAt);
+    this.lastSentAt = steadyNow();
+    this.#sent.push(this.lastSentAt);
     this.#stream.write({ ID: lease });
   }
 
@@ -256,7 +256,7 @@ class Lease {
   #forgetOldStreams() {
     const limit = steadyNow() - this.#ttlMs;
     for (const stream of this.#streams) {
-      if (stream === this.#stream || stream.lastAskedAt > limit) continue;
+      if (stream === this.#stream || stream.lastSentAt > limit) continue;
       stream.close();
       this.#streams.delete(stream);
     }

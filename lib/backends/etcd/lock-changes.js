@@ -17,11 +17,11 @@ const {
 
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
 
-/** The most that a mail says of the queue, in characters: it is written with every hand-off. */
+/** The longest part of a notification about the queue, in characters: each hand-off writes it. */
 const MAX_HINTS = 4096;
 
 /**
- * The queue behind the new holder, for its mail.
+ * The queue behind the new holder, for its notification.
  * @typedef {object} Behind
  * @property {Waiter[]} rest  the first of the queue, without a gap
  * @property {{ id: string, class: import('./keys.js').RequestClass, value: string }[]} [followers]
@@ -44,13 +44,13 @@ function fitting(waiters, room) {
  * a client of an earlier version takes `heads` as they are.
  * @param {Behind} behind
  * @param {boolean} isAll  there are no others than `rest`
- * @returns {string} the text of the mail
+ * @returns {string} the text of the notification
  */
-function toGrantMail({ rest, followers = [] }, isAll) {
+function toGrantNotification({ rest, followers = [] }, isAll) {
   const fit = fitting(rest, MAX_HINTS);
-  const told = fit.length === 0 ? rest.slice(0, 1) : fit;
-  const heads = told.map(({ id, class: it, created, value }) => [id, it, created, value]);
-  if (!isAll || told.length < rest.length) return JSON.stringify({ heads });
+  const notified = fit.length === 0 ? rest.slice(0, 1) : fit;
+  const heads = notified.map(({ id, class: it, created, value }) => [id, it, created, value]);
+  if (!isAll || notified.length < rest.length) return JSON.stringify({ heads });
   const room = MAX_HINTS - rest.reduce((sum, { id, value }) => sum + id.length + value.length, 0);
   const next = fitting(followers.slice(0, Math.max(0, HEADS - rest.length)), room);
   return JSON.stringify({
@@ -61,12 +61,12 @@ function toGrantMail({ rest, followers = [] }, isAll) {
 }
 
 /**
- * @param {any} mail  parsed
- * @param {string} revision  of the mail
+ * @param {any} notification  parsed
+ * @param {string} revision  of the notification
  * @returns {{ heads: Waiter[], knownAt: string | undefined }} knownAt: the revision at which there
  *   were no others
  */
-function fromGrantMail({ heads, next = [], isAll = false }, revision) {
+function fromGrantNotification({ heads, next = [], isAll = false }, revision) {
   const known = heads.map((/** @type {any} */ [id, requestClass, created, value]) => ({
     ...{ id, class: requestClass, created, value },
   }));
@@ -83,7 +83,7 @@ function fromGrantMail({ heads, next = [], isAll = false }, revision) {
  * @typedef {import('./keys.js').NameKeys} NameKeys
  * @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest
  *
- * @typedef {{ class: import('./keys.js').RequestClass, id: string, token: string }} Victim
+ * @typedef {{ class: import('./keys.js').RequestClass, id: string, token: string }} PreviousHolder
  *
  * @typedef {object} Change
  * @property {object[]} compare
@@ -91,10 +91,10 @@ function fromGrantMail({ heads, next = [], isAll = false }, revision) {
  * @property {object[]} failure
  */
 
-/** So many notices of a theft are one operation of its transaction. */
+/** So many notices of a steal are one operation of its transaction. */
 const GROUP = 50;
 /** So many previous holders can be notified by the steal itself. */
-const MAX_TOLD = GROUP * GROUP;
+const MAX_NOTIFIED = GROUP * GROUP;
 
 /** The changes of one name's lock. */
 class LockChanges {
@@ -175,7 +175,7 @@ class LockChanges {
    * Grants the lock to the first of the queue (E3: the first stays first, and holders only leave).
    * @param {Waiter} head
    * @param {Waiter[]} rest  that follows it in the queue
-   * @param {string} ownId  of the session, which needs no mail
+   * @param {string} ownId  of the session, which needs no notification
    * @returns {Change}
    */
   grant(head, rest, ownId) {
@@ -215,7 +215,7 @@ class LockChanges {
     const key = this.heldKey(request);
     return {
       compare: [isCreatedAt(key, request.token)],
-      success: [remove(key), remove(this.#bucket.mail(request.id))],
+      success: [remove(key), remove(this.#bucket.notification(request.id))],
       failure: [],
     };
   }
@@ -237,15 +237,15 @@ class LockChanges {
     ];
     const leave = [remove(key), ...extra];
     const give = [...leave, ...this.#grantTo(head, behind, ownId)];
-    const look = [get(key), ...readState(this.#keys, length)];
-    if (request.class === 'x') return { compare: bothThere, success: give, failure: look };
+    const state = [get(key), ...readState(this.#keys, length)];
+    if (request.class === 'x') return { compare: bothThere, success: give, failure: state };
     if (head.class !== 'x') {
-      return { compare: bothThere, success: hasRoom ? give : leave, failure: look };
+      return { compare: bothThere, success: hasRoom ? give : leave, failure: state };
     }
     return {
       compare: [...bothThere, ...areNoOthers(this.#keys.heldShared, key)],
       success: give,
-      failure: [nested(bothThere, leave, look)],
+      failure: [nested(bothThere, leave, state)],
     };
   }
 
@@ -279,10 +279,10 @@ class LockChanges {
               ...enter,
             ],
           };
-    const look = [...enter, ...readState(this.#keys, length)];
+    const state = [...enter, ...readState(this.#keys, length)];
     return {
       compare: [isCreatedAt(key, request.token)],
-      success: [nested(decide.compare, decide.success, look)],
+      success: [nested(decide.compare, decide.success, state)],
       failure: [],
     };
   }
@@ -296,12 +296,14 @@ class LockChanges {
   leave(requests, extra) {
     const leaves = requests.map((request) => {
       const key = this.queueKey(request);
-      const mail = request.hasMail ? [remove(this.#bucket.mail(request.id))] : [];
+      const notification = request.hasNotification
+        ? [remove(this.#bucket.notification(request.id))]
+        : [];
       const isThere = isCreatedAt(key, request.created);
-      return nested([isThere], [remove(key), ...mail], [get(this.heldKey(request))]);
+      return nested([isThere], [remove(key), ...notification], [get(this.heldKey(request))]);
     });
-    const look = nested([isEmpty(this.#keys.heldExclusive)], [getFirst(this.#keys.queue)]);
-    return { compare: [], success: [...leaves, ...extra, look], failure: [] };
+    const state = nested([isEmpty(this.#keys.heldExclusive)], [getFirst(this.#keys.queue)]);
+    return { compare: [], success: [...leaves, ...extra, state], failure: [] };
   }
 
   /**
@@ -309,23 +311,23 @@ class LockChanges {
    * the range of the new key is not removed as a whole.
    * @param {EtcdRequest} request
    * @param {string} lease
-   * @param {Victim[]} victims  all holders then
-   * @param {{ told: number, revision: string }} about  how many are notified at once; then
+   * @param {PreviousHolder[]} previousHolders  all holders then
+   * @param {{ notified: number, revision: string }} about  how many are notified at once; then
    * @returns {Change}
    */
-  steal(request, lease, victims, { told, revision }) {
+  steal(request, lease, previousHolders, { notified, revision }) {
     const { held, heldShared } = this.#keys;
-    const exclusive = victims.filter((victim) => victim.class === 'x');
+    const exclusive = previousHolders.filter((previousHolder) => previousHolder.class === 'x');
     return {
       compare: [areNoneSince(held, revision)],
       success: [
         removeAll(heldShared),
-        ...exclusive.map((victim) => remove(this.heldKey(victim))),
+        ...exclusive.map((previousHolder) => remove(this.heldKey(previousHolder))),
         this.#hold(request, request.value, lease),
-        ...inGroups(victims.slice(0, told)).map((group) =>
+        ...inGroups(previousHolders.slice(0, notified)).map((group) =>
           nested(
             [],
-            group.map((victim) => this.theftNotice(victim)),
+            group.map((previousHolder) => this.stealNotice(previousHolder)),
           ),
         ),
       ],
@@ -333,15 +335,19 @@ class LockChanges {
     };
   }
 
-  /** @param {Victim} victim  that has lost its lock */
-  theftNotice({ id, token }) {
+  /** @param {PreviousHolder} previousHolder  that has lost its lock */
+  stealNotice({ id, token }) {
     const notice = JSON.stringify({ stolen: true, token });
-    return put(this.#bucket.mail(id), notice, leaseOf({ id }));
+    return put(this.#bucket.notification(id), notice, leaseOf({ id }));
   }
 
   /** @param {EtcdRequest} request */
   readOwn(request) {
-    return [this.heldKey(request), this.queueKey(request), this.#bucket.mail(request.id)].map(get);
+    return [
+      this.heldKey(request),
+      this.queueKey(request),
+      this.#bucket.notification(request.id),
+    ].map(get);
   }
 
   /**
@@ -350,7 +356,11 @@ class LockChanges {
    * @returns {Change}
    */
   erase(request) {
-    const all = [this.heldKey(request), this.queueKey(request), this.#bucket.mail(request.id)];
+    const all = [
+      this.heldKey(request),
+      this.queueKey(request),
+      this.#bucket.notification(request.id),
+    ];
     return { compare: [], success: all.map(remove), failure: [] };
   }
 
@@ -391,7 +401,7 @@ class LockChanges {
     return [
       remove(this.queueKey(head)),
       this.#hold(head, head.value, lease),
-      ...(head.id.slice(0, 16) === ownId ? [] : [this.#mailTo(head, behind, lease)]),
+      ...(head.id.slice(0, 16) === ownId ? [] : [this.#notificationTo(head, behind, lease)]),
     ];
   }
 
@@ -400,24 +410,24 @@ class LockChanges {
    * @param {Behind} behind
    * @param {string} lease
    */
-  #mailTo(head, behind, lease) {
-    const tell = (/** @type {boolean} */ isAll) =>
-      put(this.#bucket.mail(head.id), toGrantMail(behind, isAll), lease);
+  #notificationTo(head, behind, lease) {
+    const write = (/** @type {boolean} */ isAll) =>
+      put(this.#bucket.notification(head.id), toGrantNotification(behind, isAll), lease);
     const { knownAt } = behind;
-    if (knownAt === undefined) return tell(false);
-    return nested([areNoneSince(this.#keys.queue, knownAt)], [tell(true)], [tell(false)]);
+    if (knownAt === undefined) return write(false);
+    return nested([areNoneSince(this.#keys.queue, knownAt)], [write(true)], [write(false)]);
   }
 }
 
 /**
  * Splits into groups. A transaction may have 128 operations, and each of them may be a transaction
  * with as many as are left.
- * @param {Victim[]} victims
- * @returns {Victim[][]}
+ * @param {PreviousHolder[]} previousHolders
+ * @returns {PreviousHolder[][]}
  */
-function inGroups(victims) {
-  const count = Math.ceil(victims.length / GROUP);
-  return Array.from({ length: count }, (_, i) => victims.slice(i * GROUP, (i + 1) * GROUP));
+function inGroups(previousHolders) {
+  const count = Math.ceil(previousHolders.length / GROUP);
+  return Array.from({ length: count }, (_, i) => previousHolders.slice(i * GROUP, (i + 1) * GROUP));
 }
 
 /** @param {string} prefix */
@@ -425,4 +435,4 @@ const getFirst = (prefix) => ({
   request_range: { ...getAll(prefix).request_range, limit: '1', keys_only: true },
 });
 
-module.exports = { fromGrantMail, toGrantMail, LockChanges, MAX_TOLD };
+module.exports = { fromGrantNotification, toGrantNotification, LockChanges, MAX_NOTIFIED };

@@ -24,7 +24,7 @@ const { Session } = require('./session.js');
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 
 /** Actions that need a session: they wait for the next one where there is none, or it is lost. */
-class SessionTurn {
+class SessionWaits {
   #current;
   /** @type {{ resolve: (session: Session) => void, reject: (error: unknown) => void }[]} */
   #waiting = [];
@@ -74,7 +74,7 @@ class SessionTurn {
  * @param {() => Promise<T>} read
  * @returns {Promise<T>}
  */
-async function readInTurn(queues, read) {
+async function readInOrder(queues, read) {
   /** @type {() => void} */
   let goOn = () => {};
   const isRead = new Promise((resolve) => {
@@ -113,8 +113,8 @@ async function readHolders(session, bucket, name, max) {
   const held = await session.read([{ request_range: { ...range, limit: String(max) } }]);
   const keyValues = keyValuesOf(held.responses[0]);
   const keys = keyValues.map((/** @type {any} */ { key }) => bucket.parse(textOf(key)));
-  const abouts = new Set(keys.map((/** @type {any} */ { lease }) => bucket.about(lease)));
-  const { responses } = await session.read([...abouts].map(get));
+  const sessionKeys = new Set(keys.map((/** @type {any} */ { lease }) => bucket.sessionKey(lease)));
+  const { responses } = await session.read([...sessionKeys].map(get));
   return toInspection([...keyValues, ...responses.flatMap(keyValuesOf)], bucket, dateNow()).held;
 }
 
@@ -149,11 +149,11 @@ class HolderReads {
 // busy queue they do not watch the lock.
 
 /**
- * The calls of a session, without one. A grant needs no fence, however late it comes. It compares
+ * The calls of a session, without one. A grant needs no guard, however late it comes. It compares
  * that the same request still waits, with no other in its way, and requests ahead of it only leave.
  */
 class PlainCalls {
-  /** No request is of this session: each grant is reported by mail. */
+  /** No request is of this session: each grant is reported by notification. */
   leaseId = '';
   #client;
 
@@ -245,13 +245,13 @@ async function revokeDead(client, lease, prefix) {
  * Ends a session, and grants the locks that it had, once its agent has received the end.
  * @param {EtcdClient} client
  * @param {BucketKeys} bucket
- * @param {{ session: import('./session.js').Session | undefined, isHeard?: Promise<void>,
+ * @param {{ session: import('./session.js').Session | undefined, isReported?: Promise<void>,
  *   queues: import('./name-queue.js').NameQueue[] }} over  all of its queues
  */
-async function endSession(client, bucket, { session, isHeard, queues }) {
+async function endSession(client, bucket, { session, isReported, queues }) {
   const held = queues.filter(({ isHeld }) => isHeld).map(({ name }) => name);
   for (const queue of queues) queue.close();
-  await isHeard;
+  await isReported;
   await session?.close();
   if (held.length === 0 || client.isClosed) return;
   await serveNames(client, bucket, held).catch(() => {}); // their waiters poll, too
@@ -267,7 +267,7 @@ class LostSessions {
   #bucket;
   #ttlMs;
   /** Of sessions whose agent has not received the loss. @type {(() => void)[]} */
-  #unheard = [];
+  #unreported = [];
   /** @type {Set<Promise<void>>} */
   #ends = new Set();
 
@@ -290,24 +290,24 @@ class LostSessions {
    */
   add(session, queues, leaveMachine) {
     /** @type {Promise<void>} */
-    const isHeard = new Promise((resolve) => {
-      this.#unheard.push(resolve);
+    const isReported = new Promise((resolve) => {
+      this.#unreported.push(resolve);
       setTimeout(resolve, this.#ttlMs).unref(); // the lease has run out
     });
-    void isHeard.then(leaveMachine);
-    const end = endSession(this.#client, this.#bucket, { session, isHeard, queues });
+    void isReported.then(leaveMachine);
+    const end = endSession(this.#client, this.#bucket, { session, isReported, queues });
     this.#ends.add(end);
     void end.then(() => this.#ends.delete(end));
   }
 
   /** The agent has received all losses of the first of them. */
-  hear() {
-    this.#unheard.shift()?.();
+  onReported() {
+    this.#unreported.shift()?.();
   }
 
   /** No agent remains that might receive a loss. */
   async close() {
-    for (const resolve of this.#unheard.splice(0)) resolve();
+    for (const resolve of this.#unreported.splice(0)) resolve();
     await Promise.all(this.#ends);
   }
 }
@@ -319,11 +319,11 @@ const LONG_SILENCE_MS = 5000;
  * All locks of one agent: its session, one after the other where one is lost, and its requests.
  */
 class LockSession {
-  #place;
+  #options;
   #client;
   #bucket;
-  #about;
-  #tell;
+  #info;
+  #post;
   #onSession;
   #onExtended;
   /** The machine may know that the session is over. */
@@ -332,7 +332,7 @@ class LockSession {
   #session;
   /** @type {Session | undefined} that begins */
   #opening;
-  #turn = new SessionTurn(() => this.#session);
+  #waits = new SessionWaits(() => this.#session);
   /** @type {Map<string, NameQueue>} */
   #queues = new Map();
   /** @type {Map<number, EtcdRequest>} */
@@ -351,25 +351,25 @@ class LockSession {
   counts = { sessions: 0, lost: 0, revoked: 0 };
 
   /**
-   * @param {ClusterOptions} place
-   * @param {import('./bucket-view.js').SessionInfo} about
-   * @param {(message: any) => void} tell
+   * @param {ClusterOptions} options
+   * @param {import('./bucket-view.js').SessionInfo} info
+   * @param {(message: any) => void} post
    * @param {object} [thread]
    * @param {(session: Session | undefined) => () => void} [thread.onSession]  has begun, or is
    *   gone; returns the last step, for the time after the use of its locks
    * @param {(leftMs: number) => void} [thread.onExtended]  the session
    */
-  constructor(place, about, tell, { onSession = () => ignore, onExtended = ignore } = {}) {
-    this.#place = place;
-    this.#about = fromSessionInfo(about);
-    this.#tell = tell;
+  constructor(options, info, post, { onSession = () => ignore, onExtended = ignore } = {}) {
+    this.#options = options;
+    this.#info = fromSessionInfo(info);
+    this.#post = post;
     this.#onSession = onSession;
     this.#onExtended = onExtended;
-    this.#client = new EtcdClient(place);
-    this.#bucket = new BucketKeys(place.prefix, place.bucket);
-    this.lostSessions = new LostSessions(this.#client, this.#bucket, place.ttlMs);
+    this.#client = new EtcdClient(options);
+    this.#bucket = new BucketKeys(options.prefix, options.bucket);
+    this.lostSessions = new LostSessions(this.#client, this.#bucket, options.ttlMs);
     this.#watches = new AgentWatches(this.#bucket, (id, events) =>
-      tell({ type: 'events', id, events }),
+      post({ type: 'events', id, events }),
     );
     this.#open();
   }
@@ -388,7 +388,7 @@ class LockSession {
   end(number, why) {
     const request = this.#requests.get(number);
     if (request === undefined) {
-      this.#tell({ type: 'ended', number });
+      this.#post({ type: 'ended', number });
     } else if (!this.#isEntered(request)) {
       this.#onEnded(request);
     } else {
@@ -425,7 +425,7 @@ class LockSession {
    * @param {number} min
    */
   isLocked(name, min) {
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       const { exclusive, shared } = await this.#queueOf(name).countHolders();
       return exclusive > 0 || shared >= min;
     });
@@ -437,14 +437,14 @@ class LockSession {
    */
   holdersOf(name, max) {
     return this.#holderReads.read(name, () =>
-      this.#turn.run((session) => readHolders(session, this.#bucket, name, max)),
+      this.#waits.run((session) => readHolders(session, this.#bucket, name, max)),
     );
   }
 
   /** With everything that this agent has asked for before, and with nothing that it asks later. */
   inspect() {
-    return this.#inTurn(async (session) => {
-      const reading = readInTurn([...this.#queues.values()], () =>
+    return this.#inOrder(async (session) => {
+      const reading = readInOrder([...this.#queues.values()], () =>
         session.read([getAll(this.#bucket.root)]),
       );
       this.#reading = reading.catch(ignore); // the caller receives a failure
@@ -489,7 +489,7 @@ class LockSession {
   async revoke(lease) {
     this.counts.revoked += 1;
     // It is gone, or will run out.
-    await revokeDead(this.#client, lease, this.#place.prefix).catch(ignore);
+    await revokeDead(this.#client, lease, this.#options.prefix).catch(ignore);
   }
 
   /** Gives everything back. */
@@ -509,21 +509,21 @@ class LockSession {
     const backoff = new Backoff();
     this.#silenceTimer ??= setTimeout(() => {
       this.#silence ||= `no answer for ${LONG_SILENCE_MS} ms`;
-      this.#tell({ type: 'silent', reason: this.#silence, isLong: true });
+      this.#post({ type: 'silent', reason: this.#silence, isLong: true });
     }, LONG_SILENCE_MS).unref();
     while (!this.#isClosed) {
       const host = {
-        onMail: (/** @type {EtcdRequest} */ request, /** @type {WatchEvent} */ event) =>
-          this.#queues.get(request.name)?.onMail(request, event),
-        onMailGap: () => this.#onMailGap(),
+        onNotification: (/** @type {EtcdRequest} */ request, /** @type {WatchEvent} */ event) =>
+          this.#queues.get(request.name)?.onNotification(request, event),
+        onNotificationGap: () => this.#onNotificationGap(),
         onExtended: this.#onExtended,
         onLost: () => this.#onSessionLost(session),
       };
-      const session = new Session(this.#client, this.#bucket, this.#place.ttlMs, host);
+      const session = new Session(this.#client, this.#bucket, this.#options.ttlMs, host);
       this.#opening = session;
       try {
         await this.#checkCluster(session);
-        await session.open(this.#about);
+        await session.open(this.#info);
         this.#start(session);
         return;
       } catch (error) {
@@ -541,13 +541,13 @@ class LockSession {
   #noteSilence({ message }) {
     if (message === '' || this.#isClosed) return; // the session was over before it had begun
     this.#silence = message;
-    this.#tell({ type: 'silent', reason: message, isLong: false });
+    this.#post({ type: 'silent', reason: message, isLong: false });
   }
 
   #endSilence() {
     clearTimeout(this.#silenceTimer);
     this.#silenceTimer = undefined;
-    if (this.#silence !== '') this.#tell({ type: 'reached' });
+    if (this.#silence !== '') this.#post({ type: 'reached' });
     this.#silence = '';
   }
 
@@ -574,7 +574,7 @@ class LockSession {
     this.#watches.after(() => {
       if (this.#session !== session) return;
       for (const request of this.#requests.values()) this.#enter(request);
-      this.#turn.begin(session);
+      this.#waits.begin(session);
     });
   }
 
@@ -588,7 +588,7 @@ class LockSession {
     this.#queues.clear();
     this.lostSessions.add(session, queues, this.#leaveMachine);
     for (const request of [...this.#requests.values()]) this.#onDisconnected(request);
-    this.#tell({ type: 'lostAll' });
+    this.#post({ type: 'lostAll' });
     this.#watches.onSessionLost();
     this.#open();
   }
@@ -605,7 +605,7 @@ class LockSession {
   /** @param {unknown} error */
   #failAll(error) {
     for (const request of [...this.#requests.values()]) this.#onFailed(request, error);
-    this.#turn.fail(error);
+    this.#waits.fail(error);
   }
 
   /**
@@ -614,9 +614,9 @@ class LockSession {
    * @param {(session: Session) => Promise<T>} action
    * @returns {Promise<T>}
    */
-  #inTurn(action) {
+  #inOrder(action) {
     return new Promise((resolve, reject) => {
-      this.#watches.after(() => void this.#turn.run(action).then(resolve, reject));
+      this.#watches.after(() => void this.#waits.run(action).then(resolve, reject));
     });
   }
 
@@ -640,7 +640,7 @@ class LockSession {
       const session = /** @type {Session} */ (this.#session);
       queue = new NameQueue(name, session, this.#bucket, {
         onGranted: ({ number, token }) =>
-          this.#tell({ type: 'granted', number, token, lease: session.lease }),
+          this.#post({ type: 'granted', number, token, lease: session.lease }),
         onQueued: (request) => this.#onQueued(request),
         onMissed: (request) => this.#forget(request, { type: 'missed', number: request.number }),
         onFailed: (request, error) => this.#onFailed(request, error),
@@ -650,7 +650,7 @@ class LockSession {
           if (this.#queues.get(name) === idle) this.#queues.delete(name);
         },
         onWaited: (ms) => this.#pace.note(name, ms),
-        lookAfter: () => this.#pace.lookAfter(name),
+        checkAfterMs: () => this.#pace.checkAfterMs(name),
       });
       this.#queues.set(name, queue);
       if (this.#reading !== undefined) void queue.after(async () => this.#reading);
@@ -661,7 +661,7 @@ class LockSession {
   /** @param {EtcdRequest} request */
   #onQueued(request) {
     const { number, findOwn } = request;
-    this.#tell({ type: 'queued', number });
+    this.#post({ type: 'queued', number });
     if (findOwn !== undefined) void this.#findSelfDeadlock(request, findOwn);
   }
 
@@ -673,10 +673,10 @@ class LockSession {
     const session = /** @type {Session} */ (this.#session);
     const look = wouldSelfDeadlock(session, this.#bucket, request, findOwn);
     const isFound = await look.catch(() => false); // the next session looks again
-    if (isFound) this.#tell({ type: 'deadlock', number: request.number });
+    if (isFound) this.#post({ type: 'deadlock', number: request.number });
   }
 
-  #onMailGap() {
+  #onNotificationGap() {
     for (const queue of this.#queues.values()) queue.reread();
   }
 
@@ -686,7 +686,7 @@ class LockSession {
    */
   #forget(request, message) {
     if (this.#requests.get(request.number) === request) this.#requests.delete(request.number);
-    this.#tell(message);
+    this.#post(message);
   }
 
   /**

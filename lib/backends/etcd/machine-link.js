@@ -13,7 +13,7 @@ const BUCKET = 'holdfast-etcd-sessions';
 const PREFIX = 'lease ';
 const POKE = 'poke ';
 /** How many processes are notified of a new session: all but one of them may die at once. */
-const MAX_TOLD = 3;
+const MAX_NOTIFIED = 3;
 
 function ignore() {}
 
@@ -91,7 +91,7 @@ class MachineLink {
       this.close();
       return;
     }
-    this.#look(true);
+    this.#readTable(true);
   }
 
   close() {
@@ -115,10 +115,10 @@ class MachineLink {
     if (this.#isClosed) return;
     const lost = () => {
       this.#listen();
-      void this.#look(false);
+      void this.#readTable(false);
     };
     // Until it is granted again, a steal is not noticed.
-    const granted = () => void this.#look(false);
+    const granted = () => void this.#readTable(false);
     this.#ask(new LinkRequest(this.#pokeOf(this.#lease), { granted, lost }));
   }
 
@@ -136,12 +136,12 @@ class MachineLink {
   }
 
   /** @param {boolean} isNew  the others are not notified of this one yet */
-  async #look(isNew) {
+  async #readTable(isNew) {
     const sessions = await this.#findSessions();
     if (this.#table === undefined) return;
     const leases = sessions.map(({ lease }) => lease);
     const index = leases.indexOf(this.#lease);
-    if (index >= 0) this.#lookAfterMissing(new Set(leases));
+    if (index >= 0) this.#checkMissing(new Set(leases));
     if (index < 0 || leases.length < 2) {
       this.#waitFor(undefined);
       return;
@@ -149,7 +149,7 @@ class MachineLink {
     this.#waitFor(leases[(index + 1) % leases.length]);
     if (!isNew) return;
     const others = [...sessions.slice(index + 1), ...sessions.slice(0, index)].reverse();
-    for (const lease of whomToTell(others, sessions[index])) this.#poke(lease);
+    for (const lease of neighboursOf(others, sessions[index])) this.#poke(lease);
   }
 
   /** @returns {Promise<Session[]>} in the order of the ring */
@@ -171,7 +171,7 @@ class MachineLink {
    * ended. A session that lives has its lock, in a table in which this one has its own.
    * @param {Set<string>} seen
    */
-  #lookAfterMissing(seen) {
+  #checkMissing(seen) {
     const missing = [...this.#known].filter((lease) => !seen.has(lease));
     this.#known = seen;
     for (const lease of missing) {
@@ -204,7 +204,7 @@ class MachineLink {
     this.#next = undefined;
     this.#known.delete(lease);
     this.#onEnd(lease, request);
-    void this.#look(false);
+    void this.#readTable(false);
   }
 
   /**
@@ -229,16 +229,16 @@ class MachineLink {
  * @param {Session[]} others  backwards from this one
  * @param {Session} self
  */
-function whomToTell(others, self) {
-  const told = new Set(others.slice(0, 1).map(({ lease }) => lease));
+function neighboursOf(others, self) {
+  const neighbours = new Set(others.slice(0, 1).map(({ lease }) => lease));
   const processes = new Set([self.pid]);
   for (const { lease, pid } of others) {
     if (processes.has(pid)) continue;
     processes.add(pid);
-    told.add(lease);
-    if (processes.size > MAX_TOLD) break;
+    neighbours.add(lease);
+    if (processes.size > MAX_NOTIFIED) break;
   }
-  return told;
+  return neighbours;
 }
 
 /** The URL of the locks of this machine, whatever HOLDFAST_URL says. */

@@ -1,7 +1,7 @@
 'use strict';
 
 const { HELD, OVER, WAITING } = require('./etcd-request.js');
-const { LockChanges, MAX_TOLD } = require('./lock-changes.js');
+const { LockChanges, MAX_NOTIFIED } = require('./lock-changes.js');
 const { isGrantable, limitOf, numberIn, toFront, toWaiters } = require('./queue-state.js');
 const { MAX_BATCH, MAX_BYTES, sliceWhile } = require('./step-queue.js');
 const { getMadeAt, keyValuesOf, put, remove, textOf } = require('./transaction.js');
@@ -10,7 +10,7 @@ const { getMadeAt, keyValuesOf, put, remove, textOf } = require('./transaction.j
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./lock-changes.js').Change} Change */
-/** @typedef {import('./lock-changes.js').Victim} Victim */
+/** @typedef {import('./lock-changes.js').PreviousHolder} PreviousHolder */
 /** @typedef {import('./name-queue.js').Why} Why */
 /** @typedef {import('./queue-state.js').Front} Front */
 /** @typedef {import('./queue-state.js').QueueState} QueueState */
@@ -29,23 +29,23 @@ class KnownOrder {
   /** @type {Waiter[]} */
   #waiters = [];
   /** @type {Map<string, number>} places, by id: another request may have it meanwhile */
-  #places = new Map();
+  #positions = new Map();
 
   /** @param {Waiter[]} waiters  the first of the queue, without a gap */
   learn(waiters) {
     this.#waiters = waiters;
-    this.#places = new Map(waiters.map(({ id }, place) => [id, place]));
+    this.#positions = new Map(waiters.map(({ id }, position) => [id, position]));
   }
 
   /**
    * @param {{ id: string, created: string }} request
-   * @param {Waiter[]} told  those that follow it, as another session says
+   * @param {Waiter[]} notified  those that follow it, as another session says
    * @returns {Waiter[]} those that follow it, as far as known
    */
-  after(request, told) {
-    const place = this.#placeOf(request) ?? this.#waiters.length;
-    const own = this.#waiters.slice(place + 1, place + 1 + NEXT);
-    return own.length > told.length ? own : told;
+  after(request, notified) {
+    const position = this.#positionOf(request) ?? this.#waiters.length;
+    const own = this.#waiters.slice(position + 1, position + 1 + NEXT);
+    return own.length > notified.length ? own : notified;
   }
 
   /**
@@ -54,17 +54,18 @@ class KnownOrder {
    * @returns {{ waiters: Waiter[], isAll: boolean }} isAll: there was nothing else before it
    */
   before(request) {
-    const place = this.#placeOf(request);
-    if (place !== undefined) return { waiters: this.#waiters.slice(0, place), isAll: true };
+    const position = this.#positionOf(request);
+    if (position !== undefined) return { waiters: this.#waiters.slice(0, position), isAll: true };
     const last = this.#waiters.at(-1);
     const isBehind = last !== undefined && BigInt(last.created) < BigInt(request.created);
     return { waiters: isBehind ? this.#waiters : [], isAll: false };
   }
 
   /** @param {{ id: string, created: string }} request */
-  #placeOf({ id, created }) {
-    const place = this.#places.get(id);
-    return place !== undefined && this.#waiters[place].created === created ? place : undefined;
+  #positionOf({ id, created }) {
+    const position = this.#positions.get(id);
+    const isSame = position !== undefined && this.#waiters[position].created === created;
+    return isSame ? position : undefined;
   }
 }
 
@@ -146,15 +147,15 @@ class NameAccess {
    */
   async findOwn(request) {
     const { responses } = await this.session.read(this.changes.readOwn(request));
-    const [held, queued, mail] = responses.map((response) => keyValuesOf(response)[0]);
+    const [held, queued, notification] = responses.map((response) => keyValuesOf(response)[0]);
     if (held !== undefined) {
-      request.hasMail = true; // perhaps
+      request.hasNotification = true; // perhaps
       return { found: HELD, revision: held.create_revision };
     }
     if (queued !== undefined) return { found: WAITING, revision: queued.create_revision };
-    const told = mail === undefined ? {} : JSON.parse(String(mail.value));
-    const isStolen = told.stolen && request.isMeant(told, mail.mod_revision);
-    return isStolen ? { found: OVER, revision: mail.mod_revision } : undefined;
+    const notified = notification === undefined ? {} : JSON.parse(String(notification.value));
+    const isStolen = notified.stolen && request.isMeant(notified, notification.mod_revision);
+    return isStolen ? { found: OVER, revision: notification.mod_revision } : undefined;
   }
 
   /**
@@ -166,17 +167,17 @@ class NameAccess {
     const { ids } = this.session;
     if (ids.find(request.id) !== request) return; // it was erased before
     await this.change(this.changes.erase(request), async () => undefined);
-    ids.giveBack(request);
+    ids.free(request);
   }
 
   /**
    * Notifies each separately, because the lease of any may be gone.
-   * @param {Victim[]} victims  of a theft that has been carried out
+   * @param {PreviousHolder[]} previousHolders  of a steal that has been carried out
    */
-  async tellThefts(victims) {
-    for (let i = 0; i < victims.length; i += MAX_BATCH) {
-      const notices = victims.slice(i, i + MAX_BATCH).map((victim) => {
-        const success = [this.changes.theftNotice(victim)];
+  async notifySteals(previousHolders) {
+    for (let i = 0; i < previousHolders.length; i += MAX_BATCH) {
+      const notices = previousHolders.slice(i, i + MAX_BATCH).map((previousHolder) => {
+        const success = [this.changes.stealNotice(previousHolder)];
         return this.tryChange({ compare: [], success, failure: [] }, async () => undefined);
       });
       await Promise.all(notices);
@@ -189,8 +190,10 @@ class NameAccess {
    * @param {string | undefined} why
    */
   extraOf(request, why) {
-    const mail = request.hasMail ? [remove(this.#bucket.mail(request.id))] : [];
-    return [...mail, ...this.whyOf([request], why)];
+    const notification = request.hasNotification
+      ? [remove(this.#bucket.notification(request.id))]
+      : [];
+    return [...notification, ...this.whyOf([request], why)];
   }
 
   /**
@@ -315,8 +318,8 @@ const toExpected = ({ heads, isComplete }, revision) => ({
   knownAt: isComplete ? revision : undefined,
 });
 
-/** How often a theft names the key of its name. */
-const KEYS_OF_THEFT = 6;
+/** How often a steal names the key of its name. */
+const KEYS_OF_STEAL = 6;
 /** The approximate size of the notice of a steal, beside its key. */
 const NOTICE_BYTES = 100;
 
@@ -369,20 +372,20 @@ async function enterLimited(access, request) {
  */
 async function stealLock(access, request) {
   const { bucket, changes, session } = access;
-  const noticeBytes = bucket.mail(request.id).length + NOTICE_BYTES;
-  const left = Math.max(0, MAX_BYTES - KEYS_OF_THEFT * access.bytesOf(request));
-  const told = Math.min(MAX_TOLD, Math.floor(left / noticeBytes));
+  const noticeBytes = bucket.notification(request.id).length + NOTICE_BYTES;
+  const left = Math.max(0, MAX_BYTES - KEYS_OF_STEAL * access.bytesOf(request));
+  const notified = Math.min(MAX_NOTIFIED, Math.floor(left / noticeBytes));
   for (;;) {
     const { revision, responses } = await session.read(changes.readHolders());
-    const victims = keyValuesOf(responses[0]).map((/** @type {any} */ { key, ...it }) => ({
+    const previousHolders = keyValuesOf(responses[0]).map((/** @type {any} */ { key, ...it }) => ({
       ...bucket.parse(textOf(key)),
       token: it.create_revision,
     }));
-    const change = changes.steal(request, session.lease, victims, { told, revision });
+    const change = changes.steal(request, session.lease, previousHolders, { notified, revision });
     const answer = await access.tryChange(change, () => access.findOwn(request));
     const found = answer && toFound(answer, undefined);
     if (found === undefined) continue; // a request came, or a session died
-    await session.complete(access.tellThefts(victims.slice(told)));
+    await session.complete(access.notifySteals(previousHolders.slice(notified)));
     return found;
   }
 }

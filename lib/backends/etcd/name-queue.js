@@ -3,7 +3,7 @@
 const { clearTimeout, performance, setTimeout } = require('../../time.js');
 const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 const { EtcdError } = require('./etcd-errors.js');
-const { fromGrantMail } = require('./lock-changes.js');
+const { fromGrantNotification } = require('./lock-changes.js');
 const {
   enterLock,
   followInQueue,
@@ -17,7 +17,7 @@ const {
 } = require('./name-lock.js');
 const { SessionLost } = require('./session-calls.js');
 const { sliceWhile, StepQueue, turnOfLoop } = require('./step-queue.js');
-const { WaiterLook } = require('./blocker.js');
+const { WaiterCheck } = require('./blocker.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./etcd-request.js').RequestHost} RequestHost */
@@ -82,7 +82,7 @@ class NameRequests {
    */
   wait(requests, revision) {
     for (const request of requests) {
-      if (request.phase !== NEW) continue; // its mail was faster
+      if (request.phase !== NEW) continue; // its notification was faster
       request.phase = WAITING;
       request.created = revision;
       request.waitsFrom = performance.now();
@@ -104,7 +104,7 @@ class NameRequests {
 
   /** @param {EtcdRequest} request  waiting, that has left the queue */
   leave(request) {
-    this.#ids.giveBack(request);
+    this.#ids.free(request);
     this.#waiting.delete(request);
     request.phase = OVER;
   }
@@ -112,29 +112,29 @@ class NameRequests {
   /** It is to be erased: its id is still in use. @param {EtcdRequest} request */
   lose(request) {
     if (request.phase === OVER) return;
-    const wasTold = request.phase === HELD;
+    const wasNotified = request.phase === HELD;
     this.#forget(request);
     request.loss = 'stolen';
     if (request.isEnding) return this.#host.onEnded(request); // before the stealer's grant
-    if (!wasTold) this.#host.onGranted(request);
+    if (!wasNotified) this.#host.onGranted(request);
     this.#host.onLost(request, 'stolen');
   }
 
   /**
-   * A steal by this session, which has removed them: the mail to its victims may come later.
+   * A steal by this session, which has removed them: the previous holders may be notified later.
    * @param {string} token
    */
   loseTo(token) {
     for (const held of this.#held) {
       if (BigInt(held.token) >= BigInt(token)) continue;
-      this.#ids.giveBack(held);
+      this.#ids.free(held);
       this.lose(held);
     }
   }
 
   /** @param {EtcdRequest} request */
   miss(request) {
-    this.#ids.giveBack(request);
+    this.#ids.free(request);
     request.phase = OVER;
     if (!request.isEnding) this.#host.onMissed(request);
   }
@@ -159,7 +159,7 @@ class NameRequests {
   finish(request, why, loss) {
     if (request.phase === OVER && request.loss === 'stolen') return; // lose() has ended it
     // A request that is over has returned its id before, or is to be erased.
-    if (request.phase !== OVER) this.#ids.giveBack(request);
+    if (request.phase !== OVER) this.#ids.free(request);
     if (request.phase === HELD) request.loss = loss ?? (why === 'expired' ? why : undefined);
     this.#forget(request);
     if (why === 'expired' && !request.isEnding)
@@ -192,7 +192,7 @@ class NameQueue {
   #session;
   #host;
   #steps;
-  #look;
+  #check;
   #requests;
   #next = new NextHeads();
 
@@ -212,11 +212,11 @@ class NameQueue {
       (error) => this.#onError(error),
       () => this.#onIdle(),
     );
-    this.#look = new WaiterLook(
+    this.#check = new WaiterCheck(
       this.#access,
       {
         first: () => this.#requests.first,
-        lookAfter: () => host.lookAfter(),
+        checkAfterMs: () => host.checkAfterMs(),
         grant: (request) => this.#grant(request, []),
         reread: (request) => this.#reread(request),
       },
@@ -264,33 +264,33 @@ class NameQueue {
 
   /**
    * @param {EtcdRequest} request
-   * @param {{ revision: string, value: string }} mail
+   * @param {{ revision: string, value: string }} notification
    */
-  onMail(request, { revision, value }) {
-    const mail = JSON.parse(value);
-    request.hasMail = true;
-    if (mail.stolen) {
+  onNotification(request, { revision, value }) {
+    const notification = JSON.parse(value);
+    request.hasNotification = true;
+    if (notification.stolen) {
       // An earlier version does not name the lock: perhaps an earlier request with the id had it.
-      const isSure = mail.token !== undefined;
+      const isSure = notification.token !== undefined;
       if (isSure) this.#requests.lose(request);
       this.#steps.add(() => (isSure ? this.#access.erase(request) : this.#reread(request)));
       return;
     }
     if (request.phase !== NEW && request.phase !== WAITING) return;
-    this.#hold(request, revision, fromGrantMail(mail, revision));
+    this.#hold(request, revision, fromGrantNotification(notification, revision));
   }
 
-  /** Mail may have been missed: reads the state of each request. */
+  /** Notifications may have been missed: reads the state of each request. */
   reread() {
     this.#steps.add(async () => {
       for (const request of this.#requests.all) await this.#reread(request);
     });
-    this.#look.schedule(0);
+    this.#check.schedule(0);
   }
 
   /** The session is over. */
   close() {
-    this.#look.cancel();
+    this.#check.cancel();
     this.#requests.close();
   }
 
@@ -314,7 +314,7 @@ class NameQueue {
       const { first } = this.#requests;
       if (first === undefined || !mayFollow(requests[i])) {
         // If the request has been ended, the end is a step that follows.
-        if (requests[i].isEnding) this.#session.ids.giveBack(requests[i]);
+        if (requests[i].isEnding) this.#session.ids.free(requests[i]);
         else await this.#enter(requests[i]);
         i += 1;
         continue;
@@ -375,7 +375,7 @@ class NameQueue {
     const entered = await this.#unlessRefused(requests, entering);
     if (entered === null) return true;
     if (entered === undefined) {
-      // Its mail will report its outcome, or has done so already.
+      // Its notification will report its outcome, or has done so already.
       if (first.phase === WAITING) await this.#reread(first);
       return false;
     }
@@ -411,13 +411,13 @@ class NameQueue {
   async #leave(requests, why) {
     const { tokens, mustServe } = await leaveQueue(this.#access, requests, why);
     for (const [index, request] of requests.entries()) {
-      if (request.phase !== WAITING) continue; // its mail came meanwhile
+      if (request.phase !== WAITING) continue; // its notification came meanwhile
       const token = tokens[index];
-      request.hasMail ||= token !== undefined;
+      request.hasNotification ||= token !== undefined;
       if (token === undefined) this.#requests.leave(request);
       else this.#requests.hold(request, token); // the grant was faster
     }
-    this.#look.schedule();
+    this.#check.schedule();
     if (mustServe) await this.#serve();
   }
 
@@ -480,7 +480,7 @@ class NameQueue {
     if (this.#session.isOver) throw new SessionLost();
     const isFirst = this.#requests.first === undefined;
     this.#requests.wait(requests, revision);
-    if (isFirst) this.#look.schedule();
+    if (isFirst) this.#check.schedule();
   }
 
   /**
@@ -495,9 +495,9 @@ class NameQueue {
     const isAll = knownAt !== undefined;
     const next = isAll ? heads : this.#access.order.after(request, heads);
     this.#next.expect({ heads: next, knownAt });
-    this.#look.cancel();
-    this.#look.schedule();
-    if (request.hasMail && request.class === 'x' && next.length === 0 && !isAll) {
+    this.#check.cancel();
+    this.#check.schedule();
+    if (request.hasNotification && request.class === 'x' && next.length === 0 && !isAll) {
       this.#next.fetch(this.#access);
     }
     if (request.isEnding) return; // a step that follows gives it back

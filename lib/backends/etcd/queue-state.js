@@ -26,8 +26,8 @@ const { toLease } = require('./keys.js');
  */
 
 /**
- * How many requests of the queue are read at once, and listed in a mail at most. One read serves
- * nearly as many hand-offs, and half of them stand in a mail. More are read in a long queue,
+ * How many requests of the queue are read at once, and listed in a notification at most. One read
+ * serves nearly as many hand-offs; a notification has half of them. More are read in a long queue,
  * because its reads cost much.
  */
 const HEADS = 4;

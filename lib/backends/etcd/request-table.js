@@ -246,8 +246,8 @@ class RequestTable {
    * @param {(message: any) => void} deliver
    */
   loseAll(error, deliver) {
-    const about = { type: 'lost', reason: 'disconnected', error: describe(error) };
-    for (const number of [...this.#entries.keys()]) deliver({ ...about, number });
+    const loss = { type: 'lost', reason: 'disconnected', error: describe(error) };
+    for (const number of [...this.#entries.keys()]) deliver({ ...loss, number });
   }
 
   /**
@@ -285,7 +285,7 @@ class RequestTable {
     }
     this.#entries.delete(number);
     if (!entry.isHeld) this.#loopKeepAlive.unref();
-    this.#tellEnd(entry, message);
+    this.#notifyEnd(entry, message);
   }
 
   /**
@@ -310,7 +310,7 @@ class RequestTable {
    * @param {Entry} entry
    * @param {any} message
    */
-  #tellEnd({ request, isHeld }, { type, number, reason, error }) {
+  #notifyEnd({ request, isHeld }, { type, number, reason, error }) {
     request.backendId = NO_ID;
     const wait = isHeld ? undefined : this.#waitFor(number);
     if (type === 'missed') {

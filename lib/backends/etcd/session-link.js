@@ -4,7 +4,7 @@ const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_th
 const { BUILD } = require('../../build-id.js');
 const { packageFile } = require('../../package-files.js');
 const { performance } = require('../../time.js');
-const { SessionWords } = require('./session-words.js');
+const { SharedState } = require('./shared-state.js');
 
 /** A thread that is blocked looks up so often: a worker can be terminated then. */
 const SLICE_MS = 50;
@@ -27,7 +27,7 @@ class SessionLink {
   #port;
   #worker;
   #onMessage;
-  #words = new SessionWords();
+  #state = new SharedState();
   #maxStartMs;
   /** How long this thread has waited for the start of the other one. */
   #startMs = 0;
@@ -46,7 +46,7 @@ class SessionLink {
     this.#maxStartMs = maxStartMs;
     this.#worker = new Worker(packageFile('session-thread.js'), {
       name: 'holdfast etcd session',
-      workerData: { ...data, build: BUILD, port: port2, words: this.#words.buffer },
+      workerData: { ...data, build: BUILD, port: port2, state: this.#state.buffer },
       transferList: [port2],
       execArgv: [],
     });
@@ -62,18 +62,18 @@ class SessionLink {
 
   /** The buffer that the thread shares with this one. */
   get shared() {
-    return this.#words.buffer;
+    return this.#state.buffer;
   }
 
   /** The session of this lease is lost, as far as this side knows. @param {string} lease */
   isLeaseOver(lease) {
-    return this.#words.isLeaseOver(lease);
+    return this.#state.isLeaseOver(lease);
   }
 
   /** There is a session that is valid. */
   get hasSession() {
-    const { lease } = this.#words;
-    return lease !== undefined && !this.#words.isLeaseOver(lease);
+    const { lease } = this.#state;
+    return lease !== undefined && !this.#state.isLeaseOver(lease);
   }
 
   /** @param {object} message */
@@ -100,8 +100,8 @@ class SessionLink {
   block(timeout, isEnough, onMessage = this.#onMessage) {
     const end = performance.now() + timeout;
     for (;;) {
-      const { hasEnded } = this.#words; // first: it may have sent something, then ended
-      const seen = this.#words.messageCount;
+      const { hasEnded } = this.#state; // first: it may have sent something, then ended
+      const seen = this.#state.messageCount;
       this.#receiveAll(onMessage);
       const left = end - performance.now();
       if (isEnough() || left <= 0 || this.isOver) return;
@@ -116,9 +116,9 @@ class SessionLink {
    * @param {(message: any) => void} onMessage
    */
   #await(seen, ms, onMessage) {
-    if (!this.#words.hasStarted) this.#startMs += ms;
+    if (!this.#state.hasStarted) this.#startMs += ms;
     if (this.#startMs <= this.#maxStartMs) {
-      this.#words.awaitMessage(seen, ms);
+      this.#state.awaitMessage(seen, ms);
       return;
     }
     void this.#worker.terminate();

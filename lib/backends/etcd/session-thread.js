@@ -8,36 +8,36 @@ const { checkBuild } = require('../../build-id.js');
 const { describe } = require('./etcd-errors.js');
 const { LockSession } = require('./lock-session.js');
 const { MachineLink } = require('./machine-link.js');
-const { toRequestIds, SessionWords } = require('./session-words.js');
+const { toRequestIds, SharedState } = require('./shared-state.js');
 
-/** @type {{ port: import('node:worker_threads').MessagePort, place: any, about: any,
- *   words: SharedArrayBuffer }} */
-const { port, place, about, words: buffer } = workerData;
-const words = new SessionWords(buffer);
-words.noteStart();
+/** @type {{ port: import('node:worker_threads').MessagePort, options: any, agent: any,
+ *   state: SharedArrayBuffer }} */
+const { port, options, agent, state: buffer } = workerData;
+const state = new SharedState(buffer);
+state.noteStart();
 checkBuild(workerData.build);
 
 /** Counts the messages, for an agent that blocks until there is one. @param {any} message */
-function tell(message) {
+function post(message) {
   port.postMessage(message);
-  words.noteMessage();
+  state.noteMessage();
 }
 
 let leaveMachine = () => {};
 
 /** @param {import('./session.js').Session | undefined} begun */
 function onSession(begun) {
-  words.noteLease(begun?.lease);
+  state.noteLease(begun?.lease);
   if (begun === undefined) return () => {};
-  const cluster = `${begun.clusterId}/${place.prefix}`;
+  const cluster = `${begun.clusterId}/${options.prefix}`;
   const link = new MachineLink(cluster, begun.lease, (dead) => void session.revoke(dead));
   link.open();
   leaveMachine = () => link.close();
   return leaveMachine;
 }
 
-const onExtended = (/** @type {number} */ leftMs) => words.noteValidity(leftMs);
-const session = new LockSession(place, about, tell, { onSession, onExtended });
+const onExtended = (/** @type {number} */ leftMs) => state.noteValidity(leftMs);
+const session = new LockSession(options, agent, post, { onSession, onExtended });
 
 /**
  * @param {number} id
@@ -45,16 +45,16 @@ const session = new LockSession(place, about, tell, { onSession, onExtended });
  */
 async function reply(id, answer) {
   try {
-    tell({ type: 'reply', id, value: await answer() });
+    post({ type: 'reply', id, value: await answer() });
   } catch (error) {
-    tell({ type: 'reply', id, error: describe(error) });
+    post({ type: 'reply', id, error: describe(error) });
   }
 }
 
 async function close() {
   await session.close();
   leaveMachine();
-  tell({ type: 'closed' });
+  post({ type: 'closed' });
   port.close();
 }
 
@@ -67,7 +67,7 @@ const COMMANDS = {
   holdersOf: ({ id, name, max }) => void reply(id, () => session.holdersOf(name, max)),
   inspect: ({ id }) => void reply(id, () => session.inspect()),
   status: ({ id }) => void reply(id, async () => session.status),
-  heard: () => session.lostSessions.hear(),
+  lossesReported: () => session.lostSessions.onReported(),
   watch: ({ id, name }) => session.watch(id, name),
   unwatch: ({ id }) => session.unwatch(id),
   close: () => void close(),

@@ -20,8 +20,8 @@ const { WatchStream } = require('./watch-stream.js');
  * of its requests.
  */
 class EntryOrder {
-  /** @type {{ isDone: boolean, tell: () => void }[]} oldest first */
-  #places = [];
+  /** @type {{ isDone: boolean, resume: () => void }[]} oldest first */
+  #pending = [];
 
   /**
    * Settles like the answer, and not before those that were sent earlier.
@@ -30,32 +30,32 @@ class EntryOrder {
    * @returns {Promise<T>}
    */
   async pass(answer) {
-    const place = { isDone: false, tell() {} };
-    this.#places.push(place);
+    const entry = { isDone: false, resume() {} };
+    this.#pending.push(entry);
     try {
       return await answer;
     } finally {
-      place.isDone = true;
-      if (this.#places[0] === place) this.#tellFirst();
-      else await new Promise((resolve) => (place.tell = () => resolve(undefined)));
+      entry.isDone = true;
+      if (this.#pending[0] === entry) this.#resumeFirst();
+      else await new Promise((resolve) => (entry.resume = () => resolve(undefined)));
     }
   }
 
-  #tellFirst() {
-    while (this.#places[0]?.isDone) this.#places.shift()?.tell();
+  #resumeFirst() {
+    while (this.#pending[0]?.isDone) this.#pending.shift()?.resume();
   }
 }
 
 /**
- * @typedef {object} About  the session's own key
+ * @typedef {object} OwnKey  the session's own key
  * @property {string} key
  * @property {string} lease
  */
 
-/** The fence of a session (S1 there): the revision at which its own key was written last. */
-class SessionFence {
+/** The compare guard of a session (S1): the revision at which its own key was written last. */
+class SessionGuard {
   #calls;
-  #about;
+  #sessionKey;
   #abandon;
   #revision = '0';
   /** The value of the key. */
@@ -65,12 +65,12 @@ class SessionFence {
 
   /**
    * @param {SessionCalls} calls
-   * @param {About} about
+   * @param {OwnKey} sessionKey
    * @param {() => void} abandon  the session: its key is not what it was
    */
-  constructor(calls, about, abandon) {
+  constructor(calls, sessionKey, abandon) {
     this.#calls = calls;
-    this.#about = about;
+    this.#sessionKey = sessionKey;
     this.#abandon = abandon;
   }
 
@@ -87,18 +87,18 @@ class SessionFence {
     return this.#revision;
   }
 
-  /** Waits while the fence is moved: a change that is sent meanwhile comes too late for it. */
+  /** Waits while the guard is moved: a change that is sent meanwhile comes too late for it. */
   async untilStill() {
     while (this.#move !== undefined) await this.#move;
   }
 
   /**
-   * After this no change that was bound to that fence can happen any more.
-   * @param {string} fence
+   * After this no change that was bound to that guard can happen any more.
+   * @param {string} guard
    */
-  async moveFrom(fence) {
-    while (this.#revision === fence) {
-      this.#move ??= this.#write(fence).finally(() => {
+  async moveFrom(guard) {
+    while (this.#revision === guard) {
+      this.#move ??= this.#write(guard).finally(() => {
         this.#move = undefined;
       });
       await this.#move; // perhaps away from an older one: then this one is moved next
@@ -107,28 +107,28 @@ class SessionFence {
 
   /**
    * Only the first try that arrives moves it: a later one would undo the changes that are bound to
-   * the new fence.
-   * @param {string} fence
+   * the new guard.
+   * @param {string} guard
    */
-  async #write(fence) {
-    const { key, lease } = this.#about;
+  async #write(guard) {
+    const { key, lease } = this.#sessionKey;
     const backoff = new Backoff();
     for (;;) {
       this.#calls.checkLives();
       try {
         const answer = await this.#calls.repeat('KV', 'Txn', {
-          compare: [isChangedAt(key, fence)],
+          compare: [isChangedAt(key, guard)],
           // Nested like the changes, so that the cluster takes it where it takes them.
           success: [nested([], [put(key, this.#value, lease)])],
           failure: [get(key)],
         });
         if (answer.succeeded) this.adopt(answer.header.revision);
-        else this.read(answer.responses[0].response_range.kvs, fence);
+        else this.read(answer.responses[0].response_range.kvs, guard);
         return;
       } catch (error) {
         if (error instanceof SessionLost) throw error;
         const { isFinal, isLeaseGone, isForSpace } = /** @type {EtcdError} */ (error);
-        // Changes wait for the fence: a fence that can never be moved must not stall them for ever.
+        // Changes wait for the guard: a guard that can never be moved must not stall them for ever.
         if (isLeaseGone || (isFinal !== false && !isForSpace)) this.#abandon();
         await backoff.pause();
       }
@@ -137,12 +137,12 @@ class SessionFence {
 
   /**
    * @param {any[]} keyValues  the session's own key, or nothing
-   * @param {string} fence  that it did not have
+   * @param {string} guard  that it did not have
    */
-  read(keyValues, fence) {
+  read(keyValues, guard) {
     const revision = keyValues[0]?.mod_revision;
     // An older one is of a cluster that was set back to a copy of its data.
-    if (revision === undefined || BigInt(revision) < BigInt(fence)) this.#abandon();
+    if (revision === undefined || BigInt(revision) < BigInt(guard)) this.#abandon();
     else this.adopt(revision);
   }
 
@@ -196,7 +196,7 @@ class RequestIds {
    * way.
    * @param {EtcdRequest} request
    */
-  giveBack(request) {
+  free(request) {
     if (this.retire(request)) this.#free.push(numberOf(request.id));
   }
 
@@ -213,8 +213,8 @@ class RequestIds {
 
 /**
  * @typedef {object} SessionHost  receives the events of a session
- * @property {(request: EtcdRequest, event: WatchEvent) => void} onMail  to one of its requests
- * @property {() => void} onMailGap  mail may have been missed
+ * @property {(request: EtcdRequest, event: WatchEvent) => void} onNotification  of a grant or a loss
+ * @property {() => void} onNotificationGap  notifications may have been missed
  * @property {(leftMs: number) => void} onExtended
  * @property {() => void} onLost
  */
@@ -225,7 +225,7 @@ class Unknowable extends Error {}
 /**
  * A lease of the cluster, and all that hangs on it.
  *
- * S1  Every change of the session's is bound to its fence: the revision at which the session's own
+ * S1  Every change of the session is bound to its compare guard: the revision at which the session's own
  *     key was written last. A change whose answer never came is made impossible by writing that key
  *     again; what has happened by then has happened, and can be read.
  */
@@ -235,8 +235,8 @@ class Session {
   #keys;
   #host;
   #ttlMs;
-  #about;
-  #fence;
+  #sessionKey;
+  #guard;
   /** The newest revision that an answer had. */
   #seen = 0n;
   leaseId;
@@ -271,9 +271,9 @@ class Session {
       onLost: () => this.abandon(),
     });
     this.leaseId = toLeaseId(this.#lease.id);
-    this.#about = keys.about(this.leaseId);
-    const about = { key: this.#about, lease: this.lease };
-    this.#fence = new SessionFence(this.#calls, about, () => this.abandon());
+    this.#sessionKey = keys.sessionKey(this.leaseId);
+    const sessionKey = { key: this.#sessionKey, lease: this.lease };
+    this.#guard = new SessionGuard(this.#calls, sessionKey, () => this.abandon());
     this.ids = new RequestIds(this.leaseId);
   }
 
@@ -320,22 +320,25 @@ class Session {
     await this.#lease.take();
     // A watch that is not allowed would only be silent: so it reads, too.
     const written = await this.#calls.repeat('KV', 'Txn', {
-      success: [put(this.#about, value, this.lease), getAll(this.#keys.mails(this.leaseId))],
+      success: [
+        put(this.#sessionKey, value, this.lease),
+        getAll(this.#keys.notifications(this.leaseId)),
+      ],
     });
     this.clusterId = String(written.header.cluster_id);
-    this.#fence.begin(value, written.header.revision);
-    const mails = this.#keys.mails(this.leaseId);
-    const from = following(this.#fence.revision);
+    this.#guard.begin(value, written.header.revision);
+    const notifications = this.#keys.notifications(this.leaseId);
+    const from = following(this.#guard.revision);
     const watches = [
       this.watches.add({
-        ...{ key: mails, end: endOf(mails), from, only: 'puts' },
-        onEvents: (events) => this.#onMail(events),
-        onGap: () => this.#host.onMailGap(),
+        ...{ key: notifications, end: endOf(notifications), from, only: 'puts' },
+        onEvents: (events) => this.#onNotification(events),
+        onGap: () => this.#host.onNotificationGap(),
       }),
       this.watches.add({
-        ...{ key: this.#about, from, only: 'removals' },
+        ...{ key: this.#sessionKey, from, only: 'removals' },
         onEvents: () => this.abandon(),
-        onGap: () => void this.#checkAbout(this.#fence.revision),
+        onGap: () => void this.#checkSessionKey(this.#guard.revision),
       }),
     ];
     await this.#calls.first(() => Promise.all(watches.map(({ ready }) => ready)), 1);
@@ -365,7 +368,7 @@ class Session {
     const backoff = new Backoff();
     for (;;) {
       this.#calls.checkLives();
-      await this.#fence.untilStill();
+      await this.#guard.untilStill();
       const found = await this.#tryChange(nested(compare, success, failure), recover);
       if (found !== undefined) return found;
       await backoff.pause();
@@ -378,18 +381,18 @@ class Session {
    * @returns {Promise<any>} undefined: it was not made
    */
   async #tryChange(change, recover) {
-    let fence = '';
+    let guard = '';
     const send = () => {
-      fence = this.#fence.revision; // only now: it may move while the call waits to be sent
-      return this.#sendChange(change, fence);
+      guard = this.#guard.revision; // only now: it may move while the call waits to be sent
+      return this.#sendChange(change, guard);
     };
-    const findOut = async () => ({ found: await this.#findOut(fence, recover) });
+    const findOut = async () => ({ found: await this.#findOut(guard, recover) });
     try {
       const answer = await this.#calls.first((index) => (index === 0 ? send() : findOut()), 2);
       this.#calls.checkLives();
       if ('found' in answer) return answer.found;
       if (!answer.succeeded) {
-        this.#fence.read(answer.responses[0].response_range.kvs, fence);
+        this.#guard.read(answer.responses[0].response_range.kvs, guard);
         return undefined;
       }
       const { succeeded, responses } = answer.responses[0].response_txn;
@@ -400,29 +403,29 @@ class Session {
       const { isInDoubt, isFinal, isLeaseGone, isForSpace } = /** @type {EtcdError} */ (error);
       if (isForSpace) return this.#findMade(/** @type {EtcdError} */ (error), recover);
       if (isFinal !== false || isLeaseGone) throw error;
-      return isInDoubt ? this.complete(this.#findOut(fence, recover)) : undefined;
+      return isInDoubt ? this.complete(this.#findOut(guard, recover)) : undefined;
     }
   }
 
   /**
    * @param {object} change
-   * @param {string} fence
+   * @param {string} guard
    */
-  #sendChange(change, fence) {
+  #sendChange(change, guard) {
     return this.#calls.once('KV', 'Txn', {
-      compare: [isChangedAt(this.#about, fence)],
+      compare: [isChangedAt(this.#sessionKey, guard)],
       success: [change],
-      failure: [get(this.#about)],
+      failure: [get(this.#sessionKey)],
     });
   }
 
   /**
-   * @param {string} fence
+   * @param {string} guard
    * @param {() => Promise<any>} recover
    */
-  async #findOut(fence, recover) {
+  async #findOut(guard, recover) {
     this.counts.inDoubt += 1;
-    await this.#fence.moveFrom(fence);
+    await this.#guard.moveFrom(guard);
     return recover().catch((error) => {
       throw error instanceof EtcdError ? new Unknowable() : error;
     });
@@ -507,7 +510,7 @@ class Session {
     const until = steadyNow() + this.#ttlMs;
     this.#end();
     if (!this.#lease.isTaken) return;
-    if (!wasOver) await this.#sayGoodbye();
+    if (!wasOver) await this.#noteClosed();
     const backoff = new Backoff();
     while (steadyNow() < until && !this.#calls.client.isClosed) {
       try {
@@ -522,7 +525,7 @@ class Session {
   }
 
   /** Reports to watchers that the session was closed, and did not die. */
-  async #sayGoodbye() {
+  async #noteClosed() {
     const goodbye = put(this.#keys.why(this.leaseId), 'closed', this.lease);
     try {
       await this.#lastCall('KV', 'Txn', { success: [goodbye] });
@@ -554,38 +557,38 @@ class Session {
     this.#calls.end();
   }
 
-  /** The end of the session's key may have been missed. @param {string} fence */
-  async #checkAbout(fence) {
+  /** The end of the session's key may have been missed. @param {string} guard */
+  async #checkSessionKey(guard) {
     try {
-      const { responses } = await this.read([get(this.#about)]);
-      this.#fence.read(responses[0].response_range.kvs, fence);
+      const { responses } = await this.read([get(this.#sessionKey)]);
+      this.#guard.read(responses[0].response_range.kvs, guard);
     } catch {
       // The session is lost, or must not read its key: then the next change finds out.
     }
   }
 
   /** @param {WatchEvent[]} events */
-  #onMail(events) {
+  #onNotification(events) {
     for (const event of events) {
       if (this.isOver) return;
       const { key, value, revision } = event;
-      const mail = JSON.parse(value);
+      const notification = JSON.parse(value);
       const request = this.ids.find(key.slice(key.lastIndexOf('/') + 1));
-      if (request?.isMeant(mail, revision)) this.#host.onMail(request, event);
-      else if (mail.stolen) void this.#discard(key, revision);
+      if (request?.isMeant(notification, revision)) this.#host.onNotification(request, event);
+      else if (notification.stolen) void this.#discard(key, revision);
     }
   }
 
   /**
-   * Removes a mail that came too late.
+   * Removes a notification that came too late.
    * @param {string} key
-   * @param {string} revision  of that mail, whose key may have another one by now
+   * @param {string} revision  of that notification, whose key may have another one by now
    */
   async #discard(key, revision) {
     try {
       await this.change([isChangedAt(key, revision)], [remove(key)], [], async () => ({}));
     } catch {
-      // A mail that could not be removed goes with the lease.
+      // A notification that could not be removed goes with the lease.
     }
   }
 }

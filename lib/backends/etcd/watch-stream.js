@@ -129,7 +129,7 @@ class WatchStream {
   #isClosed = false;
   #isOpening = false;
   /** So often a question has been sent that only a living stream answers. */
-  #asked = 0;
+  #unanswered = 0;
   /** So many questions may have no answer; more after each stream that gave none. */
   #patience = 1;
   #backoff = new Backoff();
@@ -167,10 +167,10 @@ class WatchStream {
    */
   check() {
     if (this.#stream === undefined || this.#subscriptions.size === 0) return;
-    if (this.#asked >= this.#patience || this.#hasOverdue) void this.#moveAway(this.#stream);
+    if (this.#unanswered >= this.#patience || this.#hasOverdue) void this.#moveAway(this.#stream);
     for (const subscription of this.#subscriptions.values()) subscription.checks += 1;
-    this.#asked += 1;
-    this.#probe = this.#probe === 0 ? this.#askForProbe() : this.#endProbe();
+    this.#unanswered += 1;
+    this.#probe = this.#probe === 0 ? this.#openProbe() : this.#endProbe();
   }
 
   /**
@@ -179,7 +179,7 @@ class WatchStream {
    * 3.5.8) or begins at a revision that is still to come (since 3.4.38, 3.5.22 and 3.6.2).
    * @returns {number}
    */
-  #askForProbe() {
+  #openProbe() {
     const [{ watched }] = this.#subscriptions.values();
     this.#lastId += 1;
     const request = { key: bytes(watched.key), filters: NOTHING, watch_id: String(this.#lastId) };
@@ -200,7 +200,7 @@ class WatchStream {
   async #moveAway(stream) {
     const connection = /** @type {Connection} */ (this.#connection);
     await this.#client.replace(connection);
-    if (this.#stream !== stream || (this.#asked === 0 && !this.#hasOverdue)) return;
+    if (this.#stream !== stream || (this.#unanswered === 0 && !this.#hasOverdue)) return;
     if (this.#client.isClosed || this.#client.connection === connection) return;
     this.#patience *= 2;
     for (const subscription of this.#subscriptions.values()) {
@@ -253,7 +253,7 @@ class WatchStream {
   /** @param {any} stream */
   #start(stream) {
     this.#stream = stream;
-    this.#asked = 0;
+    this.#unanswered = 0;
     this.#probe = 0;
     stream.on('data', (/** @type {any} */ response) => {
       if (this.#stream === stream) this.#onResponse(response);
@@ -294,7 +294,7 @@ class WatchStream {
 
   /** @param {any} response */
   #onResponse(response) {
-    this.#asked = 0;
+    this.#unanswered = 0;
     this.#patience = 1;
     if (!response.canceled) this.#backoff = new Backoff();
     const id = Number(response.watch_id);

@@ -135,9 +135,9 @@ test('so is one around a requestSync() that meets it', () => {
 });
 
 test('requests of the event loop are notified of it after the call that is blocked', async () => {
-  const heard = [];
+  const lossesReported = [];
   const held = locks.request('a', ({ signal }) => {
-    signal.addEventListener('abort', () => heard.push('lost'));
+    signal.addEventListener('abort', () => lossesReported.push('lost'));
     return new Promise(() => {});
   });
   const waiting = locks.request('b', () => {});
@@ -147,8 +147,8 @@ test('requests of the event loop are notified of it after the call that is block
   await null;
   await new Promise(setImmediate);
   expect(() => locks.isLocked('c')).toThrow('of resources');
-  heard.push('told');
+  lossesReported.push('told');
   await expect(held).rejects.toMatchObject({ reason: 'disconnected' });
   await expect(waiting).rejects.toMatchObject({ name: 'InvalidStateError' });
-  expect(heard).toEqual(['told', 'lost']);
+  expect(lossesReported).toEqual(['told', 'lost']);
 });

@@ -62,12 +62,12 @@ test('a release may grant a request that had no place in the queue', () => {
   expect(seen()).toEqual(['granted 41', 'released 41', 'granted 42']);
 });
 
-test('a steal is one if its victim is notified so', () => {
+test('a steal is one if its previousHolder is notified so', () => {
   events.take([
     put(held, `9 ${valueOf(41)}`, '1'),
     remove(held, `9 ${valueOf(41)}`, '2'),
     put(keys.heldKey('x', next), `9 ${valueOf(42)}`, '2'),
-    put(bucket.mail(id), JSON.stringify({ stolen: true, token: '1' }), '2'),
+    put(bucket.notification(id), JSON.stringify({ stolen: true, token: '1' }), '2'),
   ]);
   expect(seen()).toEqual(['granted 41', 'stolen 41', 'granted 42']);
 });

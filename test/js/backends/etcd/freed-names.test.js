@@ -76,7 +76,7 @@ test('the locks of a dead process are given to those who are next, and they are 
   const keys = store('a');
   await revokeDead(client, DEAD, PREFIX);
   expect([...stored.keys()].sort()).toEqual(
-    [keys.heldKey('x', waiting), bucket.mail(waiting)].sort(),
+    [keys.heldKey('x', waiting), bucket.notification(waiting)].sort(),
   );
   expect(calls.slice(0, 2)).toEqual(['LeaseTimeToLive', 'LeaseRevoke']);
 });
@@ -115,15 +115,15 @@ test('a session that ends gives its locks to those who are next', async () => {
       stored.delete(keys.heldKey('x', dead));
     },
   };
-  const isHeard = new Promise((resolve) => {
+  const isReported = new Promise((resolve) => {
     setImmediate(() => {
-      order.push('the agent has heard of it');
+      order.push('the agent has lossesReported of it');
       resolve();
     });
   });
   const queues = [queue('a', true), queue('b', false)];
-  await endSession(client, bucket, { session, queues, isHeard });
-  expect(order).toEqual(['close a', 'close b', 'the agent has heard of it', 'end']);
+  await endSession(client, bucket, { session, queues, isReported });
+  expect(order).toEqual(['close a', 'close b', 'the agent has lossesReported of it', 'end']);
   expect(stored.has(keys.heldKey('x', waiting))).toBe(true);
 });
 

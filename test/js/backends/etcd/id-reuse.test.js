@@ -101,7 +101,7 @@ test('it is not used again after a failure', async () => {
 test('the id of a stolen lock is used again when nothing is left of it', async () => {
   const first = ask(1, {});
   await answer('5', true);
-  queue.onMail(first, { revision: '8', value: '{"stolen":true,"token":"5"}' });
+  queue.onNotification(first, { revision: '8', value: '{"stolen":true,"token":"5"}' });
   const other = requestOf(2, { name: 'b' });
   session.identify([other]);
   expect(other.id).not.toBe(first.id);
@@ -115,7 +115,7 @@ test('the id of a lock that is stolen during its release is used again after tha
   await answer('5', true);
   queue.end(first);
   await turn();
-  queue.onMail(first, { revision: '8', value: '{"stolen":true,"token":"5"}' });
+  queue.onNotification(first, { revision: '8', value: '{"stolen":true,"token":"5"}' });
   const nothing = { response_range: { kvs: [] } };
   await answer('9', false, [nothing]);
   expect(told).toEqual(['granted 1', 'ended 1 stolen']);
@@ -128,21 +128,21 @@ test('the id of a lock that is stolen during its release is used again after tha
 });
 
 test('a stealer reports which lock it has stolen', async () => {
-  const victim = requestOf(9);
-  victim.id = toRequestId(toLeaseId('8'), 1);
-  const key = bytes(nameKeys.heldKey('x', victim.id));
+  const previousHolder = requestOf(9);
+  previousHolder.id = toRequestId(toLeaseId('8'), 1);
+  const key = bytes(nameKeys.heldKey('x', previousHolder.id));
   stored.set(nameKeys.held, { key, create_revision: '5' });
   ask(1, { steal: true });
   await turn();
-  const [{ request_put: mail }] = changes[0].success.at(-1).request_txn.success;
-  expect(textOf(mail.key)).toBe(bucket.mail(victim.id));
-  expect(JSON.parse(String(mail.value))).toEqual({ stolen: true, token: '5' });
+  const [{ request_put: notification }] = changes[0].success.at(-1).request_txn.success;
+  expect(textOf(notification.key)).toBe(bucket.notification(previousHolder.id));
+  expect(JSON.parse(String(notification.value))).toEqual({ stolen: true, token: '5' });
 });
 
 test('an erased key is not erased once more, when another request has its id', async () => {
   const first = ask(1, {});
   await answer('6', false);
-  for (const revision of ['8', '9']) queue.onMail(first, { revision, value: THEFT });
+  for (const revision of ['8', '9']) queue.onNotification(first, { revision, value: THEFT });
   await answer('10', true);
   const second = ask(2, {});
   expect(second.id).toBe(first.id);
@@ -187,8 +187,8 @@ describe('a steal that an earlier version reports, without a token', () => {
   test('of this request: it is lost', async () => {
     const request = ask(1, {});
     await answer('5', true);
-    stored.set(bucket.mail(request.id), { value: Buffer.from(EARLIER), mod_revision: '8' });
-    queue.onMail(request, { revision: '8', value: EARLIER });
+    stored.set(bucket.notification(request.id), { value: Buffer.from(EARLIER), mod_revision: '8' });
+    queue.onNotification(request, { revision: '8', value: EARLIER });
     await turn();
     expect(told).toEqual(['granted 1', 'lost 1']);
     expect(removedBy(changes[0])).toEqual(keysOf(request));
@@ -198,19 +198,19 @@ describe('a steal that an earlier version reports, without a token', () => {
     const request = ask(1, {});
     await answer('5', true);
     stored.set(nameKeys.heldKey('x', request.id), { create_revision: '5' });
-    queue.onMail(request, { revision: '8', value: EARLIER });
+    queue.onNotification(request, { revision: '8', value: EARLIER });
     await turn();
     expect(told).toEqual(['granted 1']);
     queue.end(request);
     await turn();
-    expect(removedBy(changes[0])).toContain(bucket.mail(request.id));
+    expect(removedBy(changes[0])).toContain(bucket.notification(request.id));
   });
 });
 
-test('a mail that is left of one before does not look like a theft', async () => {
+test('a notification that is left of one before does not look like a steal', async () => {
   const request = ask(1, {});
   await turn();
   request.usedAfter = 7n;
-  stored.set(bucket.mail(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
+  stored.set(bucket.notification(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
   expect(await changes[0].recover()).toBeUndefined(); // it is asked for again
 });

@@ -46,18 +46,18 @@ test('the key of a request names it, the key of a session names none', () => {
     lease: toLeaseId('-5'),
   });
   expect(numberOf(id)).toBe(17);
-  expect(bucket.parse(bucket.about(toLeaseId('7')))).toBeUndefined();
-  expect(bucket.parse(bucket.mail(id))).toBeUndefined();
+  expect(bucket.parse(bucket.sessionKey(toLeaseId('7')))).toBeUndefined();
+  expect(bucket.parse(bucket.notification(id))).toBeUndefined();
 });
 
-test('the mails of a session are a separate range', () => {
+test('the notifications of a session are a separate range', () => {
   const bucket = new BucketKeys('p', 'b');
   const leaseId = toLeaseId('-5');
-  const mails = bucket.mails(leaseId);
-  const isInside = (key) => key >= mails && key < endOf(mails);
-  expect(isInside(bucket.mail(toRequestId(leaseId, 17)))).toBe(true);
-  expect(isInside(bucket.mail(toRequestId(toLeaseId('5'), 17)))).toBe(false);
-  expect(isInside(bucket.why(leaseId)) || isInside(bucket.about(leaseId))).toBe(false);
+  const notifications = bucket.notifications(leaseId);
+  const isInside = (key) => key >= notifications && key < endOf(notifications);
+  expect(isInside(bucket.notification(toRequestId(leaseId, 17)))).toBe(true);
+  expect(isInside(bucket.notification(toRequestId(toLeaseId('5'), 17)))).toBe(false);
+  expect(isInside(bucket.why(leaseId)) || isInside(bucket.sessionKey(leaseId))).toBe(false);
 });
 
 test.each(['1', '-1', '9223372036854775807', '-9223372036854775808'])('lease %s', (lease) => {

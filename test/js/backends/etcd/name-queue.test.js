@@ -44,7 +44,7 @@ afterEach(() => queue.close());
 
 const THEFT = '{"stolen":true,"token":"7"}';
 
-test('a thief is granted the lock after its victim of the same session has lost it', async () => {
+test('a thief is granted the lock after its previousHolder of the same session has lost it', async () => {
   ask(1, {});
   await answer('5', true);
   ask(2, { steal: true });
@@ -59,14 +59,14 @@ test('a lock that was granted after a steal is not lost to it, though the answer
   await answer('6', false);
   ask(3, { steal: true });
   await turn();
-  queue.onMail(second, { revision: '12', value: '{"heads":[]}' });
+  queue.onNotification(second, { revision: '12', value: '{"heads":[]}' });
   await answer('9', true);
   expect(told).toEqual(['granted 1', 'queued 2', 'granted 2', 'lost 1', 'granted 3']);
 });
 
 test('a lock that was stolen before its grant was known is not asked for again', async () => {
   const request = ask(1, {});
-  stored.set(bucket.mail(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
+  stored.set(bucket.notification(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
   await findOut();
   expect(told).toEqual(['granted 1', 'lost 1']);
   expect(removedBy(changes[0])).toEqual(keysOf(request));
@@ -75,7 +75,7 @@ test('a lock that was stolen before its grant was known is not asked for again',
 test('of a stolen lock nothing is left, though it was asked for once more', async () => {
   const request = ask(1, {});
   await answer('6', false);
-  queue.onMail(request, { revision: '8', value: THEFT });
+  queue.onNotification(request, { revision: '8', value: THEFT });
   await turn();
   expect(told).toEqual(['queued 1', 'granted 1', 'lost 1']);
   expect(removedBy(changes[0])).toEqual(keysOf(request));
@@ -85,7 +85,7 @@ test('a lock that was stolen while its release was in doubt is lost', async () =
   const request = ask(1, {});
   await answer('5', true);
   queue.end(request);
-  stored.set(bucket.mail(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
+  stored.set(bucket.notification(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
   await findOut();
   expect(told).toEqual(['granted 1', 'ended 1 stolen']);
 });
@@ -98,7 +98,7 @@ test('requests that followed in doubt leave the places that they took', async ()
   const second = ask(2, shared);
   const third = ask(3, {});
   await turn();
-  queue.onMail(first, { revision: '8', value: '{"heads":[]}' });
+  queue.onNotification(first, { revision: '8', value: '{"heads":[]}' });
   stored.set(nameKeys.heldKey('s', second.id), { create_revision: '9' });
   stored.set(nameKeys.queueKey('x', third.id), { create_revision: '7' });
   await findOut();
@@ -126,7 +126,7 @@ describe('a request, and right after it the release of the lock that the session
       await answer('5', true);
     } else {
       await answer('4', false);
-      queue.onMail(request, { revision: '5', value: JSON.stringify({ heads }) });
+      queue.onNotification(request, { revision: '5', value: JSON.stringify({ heads }) });
     }
     told.length = 0;
     return request;
@@ -152,7 +152,7 @@ describe('a request, and right after it the release of the lock that the session
     await turn();
     expect(givenBy(changes[0])).toEqual([
       nameKeys.heldKey('x', OTHER),
-      bucket.mail(OTHER),
+      bucket.notification(OTHER),
       nameKeys.queueKey('x', second.id),
     ]);
     await answer('9', true, inner(true));
@@ -177,7 +177,7 @@ describe('a request, and right after it the release of the lock that the session
     expect(told).toEqual(['queued 2', 'ended 1 undefined']);
   });
 
-  /** The mail to the next holder if no other waits, and otherwise. */
+  /** The notification to the next holder if no other waits, and otherwise. */
   const mailsOf = (ops) => {
     const { compare, success, failure } = ops.find((op) => 'request_txn' in op).request_txn;
     const textOfPut = ([
@@ -188,10 +188,10 @@ describe('a request, and right after it the release of the lock that the session
     return { compare, known: textOfPut(success), unknown: textOfPut(failure) };
   };
 
-  async function holdOf(mail) {
+  async function holdOf(notification) {
     const request = ask(1, {});
     await answer('4', false);
-    queue.onMail(request, { revision: '5', value: JSON.stringify(mail) });
+    queue.onNotification(request, { revision: '5', value: JSON.stringify(notification) });
     return request;
   }
 
@@ -270,7 +270,7 @@ describe('a request, and right after it the release of the lock that the session
       const [key, created] = {
         held: [nameKeys.heldKey('x', id), number === '1' ? '5' : '9'],
         waits: [nameKeys.queueKey('x', id), '9'],
-        stolen: [bucket.mail(id), '10'],
+        stolen: [bucket.notification(id), '10'],
       }[what];
       stored.set(key, {
         value: Buffer.from(THEFT),

@@ -66,8 +66,10 @@ describe('refusals of the cluster', () => {
 
 describe('a thief', () => {
   function setHolders(count) {
-    const victims = Array.from({ length: count }, (_, index) => toRequestId(toLeaseId('8'), index));
-    const keys = victims.map((id) => Buffer.from(nameKeys.heldKey('s', id)));
+    const previousHolders = Array.from({ length: count }, (_, index) =>
+      toRequestId(toLeaseId('8'), index),
+    );
+    const keys = previousHolders.map((id) => Buffer.from(nameKeys.heldKey('s', id)));
     const kvs = keys.map((key) => ({ key, create_revision: '5' }));
     session.read = async () => ({ revision: '8', responses: [{ response_range: { kvs } }] });
   }
@@ -78,7 +80,7 @@ describe('a thief', () => {
     await turn();
   }
 
-  test('of many locks notifies all by the theft itself, in operations of operations', async () => {
+  test('of many locks notifies all by the steal itself, in operations of operations', async () => {
     setHolders(2500);
     ask(1, { steal: true });
     await turn();
@@ -103,7 +105,7 @@ describe('a thief', () => {
     test('notifies them also if its lock was stolen before it received its grant', async () => {
       const thief = ask(1, { steal: true });
       await turn();
-      queue.onMail(thief, { revision: '10', value: THEFT });
+      queue.onNotification(thief, { revision: '10', value: THEFT });
       await answer('9', true);
       await tellSome(100);
       await tellSome(50);
@@ -147,8 +149,8 @@ test('of requests that followed together, a request whose lock was stolen does n
   const second = ask(2, shared);
   ask(3, {});
   await turn();
-  queue.onMail(second, { revision: '8', value: '{"heads":[]}' });
-  queue.onMail(second, { revision: '9', value: THEFT });
+  queue.onNotification(second, { revision: '8', value: '{"heads":[]}' });
+  queue.onNotification(second, { revision: '9', value: THEFT });
   await answer('7', true);
   expect(told).toContain('queued 3');
 });

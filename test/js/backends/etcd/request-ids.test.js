@@ -28,7 +28,7 @@ test('ids are used again; requests that get theirs together have them in their o
         if (end !== undefined && inUse.length > 0) {
           const [ended] = inUse.splice(end % inUse.length, 1);
           if (isFailure) ids.retire(ended);
-          else ids.giveBack(ended);
+          else ids.free(ended);
           retired += isFailure ? 1 : 0;
           expect(ids.find(ended.id)).toBeUndefined();
         }
@@ -45,10 +45,10 @@ test('an id that is returned twice is given out once', () => {
   const ids = new RequestIds(leaseId);
   const [first, second, third] = requests(3);
   ids.take([first], 1n);
-  ids.giveBack(first);
-  ids.giveBack(first);
+  ids.free(first);
+  ids.free(first);
   ids.take([second, third], 2n);
   expect(second.id).not.toBe(third.id);
-  ids.giveBack(first); // which has it no more
+  ids.free(first); // which has it no more
   expect(ids.find(second.id)).toBe(second);
 });

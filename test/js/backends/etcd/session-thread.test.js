@@ -3,7 +3,7 @@
 const { once } = require('node:events');
 const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
 const { toClusterOptions } = require('../../../../lib/backends/etcd/cluster-options.js');
-const { SessionWords } = require('../../../../lib/backends/etcd/session-words.js');
+const { SharedState } = require('../../../../lib/backends/etcd/shared-state.js');
 
 const SESSION = require.resolve('../../../../lib/backends/etcd/session-thread.js');
 /** A port without a listener. */
@@ -15,9 +15,9 @@ function startSession() {
   const workerData = {
     build: 'source',
     port: port2,
-    place: toClusterOptions(NOWHERE, {}),
-    about: { clientId: 'c', pid: process.pid, threadId: 0, host: 'h' },
-    words: new SessionWords().buffer,
+    options: toClusterOptions(NOWHERE, {}),
+    agent: { clientId: 'c', pid: process.pid, threadId: 0, host: 'h' },
+    state: new SharedState().buffer,
   };
   const worker = new Worker(SESSION, { workerData, transferList: [port2], execArgv: [] });
   const told = [];

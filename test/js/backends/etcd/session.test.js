@@ -129,15 +129,15 @@ const keys = new BucketKeys('prefix', 'bucket');
 
 let client;
 let session;
-/** The mails that were passed on, as id and revision. */
-let mails;
+/** The notifications that were passed on, as id and revision. */
+let notifications;
 beforeEach(async () => {
   client = new FakeClient();
-  mails = [];
-  const onMail = ({ id }, { revision }) => mails.push([id, revision]);
+  notifications = [];
+  const onNotification = ({ id }, { revision }) => notifications.push([id, revision]);
   session = new Session(client, keys, TTL_MS, {
-    onMail,
-    onMailGap: noop,
+    onNotification,
+    onNotificationGap: noop,
     onExtended: noop,
     onLost: noop,
   });
@@ -149,7 +149,7 @@ afterEach(() => {
   return session.close();
 });
 
-const aboutKey = () => keys.about(session.leaseId);
+const aboutKey = () => keys.sessionKey(session.leaseId);
 function change(key, recover = async () => undefined) {
   const changed = session.change([], [put(key, 'value', session.lease)], [], recover);
   changed.catch(() => {}); // a test that fails leaves it
@@ -273,12 +273,12 @@ test('a cluster that was set back to older data ends the session', async () => {
   expect(session.isOver).toBe(true);
 });
 
-/** The watches of mail and of the session's own key. */
+/** The watches of notification and of the session's own key. */
 const watches = () => client.stream.watches;
 
-test('watches mail that comes, and not that it is removed', () => {
+test('watches notification that comes, and not that it is removed', () => {
   expect(watches().map(({ key, filters }) => [textOf(key), filters])).toEqual([
-    [keys.mails(session.leaseId), [1]],
+    [keys.notifications(session.leaseId), [1]],
     [aboutKey(), [0]],
   ]);
 });
@@ -316,7 +316,11 @@ describe('mail to an id that several requests have had', () => {
   const theftOf = (token) => JSON.stringify({ stolen: true, token });
 
   function receive(id, value, revision) {
-    const kv = { key: bytes(keys.mail(id)), value: Buffer.from(value), mod_revision: revision };
+    const kv = {
+      key: bytes(keys.notification(id)),
+      value: Buffer.from(value),
+      mod_revision: revision,
+    };
     client.stream.tell(watches()[0], { events: [{ type: 0, kv }] });
   }
 
@@ -333,7 +337,7 @@ describe('mail to an id that several requests have had', () => {
     const first = requestOf(1);
     session.identify([first]);
     const end = await reach();
-    session.ids.giveBack(first);
+    session.ids.free(first);
     const second = requestOf(2);
     session.identify([second]);
     expect(second.id).toBe(first.id);
@@ -343,9 +347,9 @@ describe('mail to an id that several requests have had', () => {
   test('a late grant of the one before is not passed on', async () => {
     const { id, before, after } = await useAgain();
     receive(id, GRANT, before);
-    expect(mails).toEqual([]);
+    expect(notifications).toEqual([]);
     receive(id, GRANT, after);
-    expect(mails).toEqual([[id, after]]);
+    expect(notifications).toEqual([[id, after]]);
     expect(client.calls).toEqual([]);
   });
 
@@ -356,13 +360,13 @@ describe('mail to an id that several requests have had', () => {
     const request = requestOf(1);
     session.identify([request]);
     receive(request.id, GRANT, revision);
-    expect(mails).toEqual([]);
+    expect(notifications).toEqual([]);
   });
 
-  test('a theft from the one before is removed, however late it is reported', async () => {
+  test('a steal from the one before is removed, however late it is reported', async () => {
     const { id, before, after } = await useAgain();
     receive(id, theftOf(before), after);
-    expect(mails).toEqual([]);
+    expect(notifications).toEqual([]);
     await nextTurn();
     expect(client.calls).toHaveLength(1);
     const [{ request_txn: inner }] = JSON.parse(client.sent.at(-1)).success;
@@ -370,30 +374,35 @@ describe('mail to an id that several requests have had', () => {
     client.arrive();
   });
 
-  test('a mail that has taken the place of a late one stays', async () => {
+  test('a notification that has taken the place of a late one stays', async () => {
     const { id, before, after } = await useAgain();
     receive(id, theftOf(before), after);
     await nextTurn();
     expect(client.calls).toHaveLength(1);
     client.isPrompt = true;
-    await session.change([], [put(keys.mail(id), GRANT, session.lease)], [], async () => ({}));
+    await session.change(
+      [],
+      [put(keys.notification(id), GRANT, session.lease)],
+      [],
+      async () => ({}),
+    );
     client.isPrompt = false;
     client.arrive();
-    expect(client.store.writesOf(keys.mail(id))).toBe(1);
+    expect(client.store.writesOf(keys.notification(id))).toBe(1);
   });
 
-  test('a theft from this one is passed on', async () => {
+  test('a steal from this one is passed on', async () => {
     const { id, after } = await useAgain();
     receive(id, theftOf(after), after);
-    expect(mails).toEqual([[id, after]]);
+    expect(notifications).toEqual([[id, after]]);
   });
 
-  test('a theft from a request whose id is not in use is removed', async () => {
+  test('a steal from a request whose id is not in use is removed', async () => {
     receive(toRequestId(session.leaseId, 1), theftOf('1'), '2');
     await nextTurn();
     expect(client.calls).toHaveLength(1);
     client.arrive();
-    expect(mails).toEqual([]);
+    expect(notifications).toEqual([]);
   });
 
   test('a session that is over gives no ids', () => {

@@ -1,6 +1,9 @@
 'use strict';
 
-const { fromGrantMail, toGrantMail } = require('../../../../lib/backends/etcd/lock-changes.js');
+const {
+  fromGrantNotification,
+  toGrantNotification,
+} = require('../../../../lib/backends/etcd/lock-changes.js');
 
 const waiterOf = (number, rest) => ({
   id: `session-${number}`,
@@ -10,7 +13,8 @@ const waiterOf = (number, rest) => ({
   ...rest,
 });
 const waiters = (count) => Array.from({ length: count }, (_, i) => waiterOf(i));
-const told = (behind, isAll) => fromGrantMail(JSON.parse(toGrantMail(behind, isAll)), '99');
+const told = (behind, isAll) =>
+  fromGrantNotification(JSON.parse(toGrantNotification(behind, isAll)), '99');
 const atMail = (waiter) => ({ ...waiter, created: '99' });
 
 test('the request behind the new holder, as far as known', () => {
@@ -42,7 +46,7 @@ test('no more than the front of the queue, which then is not all of it', () => {
   expect(told({ rest, followers }, true)).toEqual({ heads, knownAt: undefined });
 });
 
-test('no more than a mail has room for, and at least one', () => {
+test('no more than a notification has room for, and at least one', () => {
   const long = waiterOf(1, { value: 'v'.repeat(5000) });
   const rest = [long, waiterOf(2)];
   const one = { heads: [long], knownAt: undefined };
@@ -55,7 +59,9 @@ test('no more than a mail has room for, and at least one', () => {
 });
 
 test('a client of an earlier version reads those that have a revision', () => {
-  const mail = JSON.parse(toGrantMail({ rest: waiters(1), followers: [waiterOf(7)] }, true));
-  expect(mail.heads).toEqual([['session-0', 'x', '10', '[0]']]);
-  expect(fromGrantMail({ heads: mail.heads }, '99').knownAt).toBeUndefined();
+  const notification = JSON.parse(
+    toGrantNotification({ rest: waiters(1), followers: [waiterOf(7)] }, true),
+  );
+  expect(notification.heads).toEqual([['session-0', 'x', '10', '[0]']]);
+  expect(fromGrantNotification({ heads: notification.heads }, '99').knownAt).toBeUndefined();
 });

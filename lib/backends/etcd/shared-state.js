@@ -24,7 +24,7 @@ const RUNNING = 1;
 const ENDED = 2;
 
 /** The state that a session's thread and its agent's thread share: one of them may be blocked. */
-class SessionWords {
+class SharedState {
   #words;
   #lease;
   #end;
@@ -134,11 +134,11 @@ function findOwnRequests(name, request) {
  */
 function toRequestIds(own) {
   const ids = own.map(({ shared, numbers }) => {
-    const { lease } = new SessionWords(shared);
+    const { lease } = new SharedState(shared);
     if (lease === undefined) return [];
     return numbers.map((number) => toRequestId(toLeaseId(lease), number));
   });
   return new Set(ids.flat());
 }
 
-module.exports = { SessionWords, agents, findOwnRequests, toRequestIds };
+module.exports = { SharedState, agents, findOwnRequests, toRequestIds };
