@@ -47,6 +47,7 @@ describe.each(['users', 'root'])('a cluster with users that shows its status to 
     const events = one.watch(undefined, { signal: ending.signal });
     const first = events.next();
     const held = await one.acquire('a', { holdLimit: 60_000 });
+    await other.request('b', () => {}); // it has a session: query() waits for none
     const waiting = other.request('a', { mode: 'shared', limit: 2 }, () => 'granted');
     const late = other.request('a', { timeout: 10 }, () => {});
     await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });

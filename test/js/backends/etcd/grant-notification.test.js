@@ -15,7 +15,7 @@ const waiterOf = (number, rest) => ({
 const waiters = (count) => Array.from({ length: count }, (_, i) => waiterOf(i));
 const told = (behind, isAll) =>
   fromGrantNotification(JSON.parse(toGrantNotification(behind, isAll)), '99');
-const atMail = (waiter) => ({ ...waiter, created: '99' });
+const atNotification = (waiter) => ({ ...waiter, created: '99' });
 
 test('the request behind the new holder, as far as known', () => {
   const rest = waiters(3);
@@ -25,7 +25,7 @@ test('the request behind the new holder, as far as known', () => {
 test('those who enter with the grant come last, at its revision', () => {
   const rest = waiters(2);
   const followers = [waiterOf(7), waiterOf(8)];
-  const heads = [...rest, ...followers.map(atMail)];
+  const heads = [...rest, ...followers.map(atNotification)];
   expect(told({ rest, followers }, true)).toEqual({ heads, knownAt: '99' });
 });
 
@@ -42,7 +42,7 @@ test('if others may be before them, requests that enter are not notified', () =>
 test('no more than the front of the queue, which then is not all of it', () => {
   const rest = waiters(2);
   const followers = [7, 8, 9].map((number) => waiterOf(number));
-  const heads = [...rest, ...followers.slice(0, 2).map(atMail)];
+  const heads = [...rest, ...followers.slice(0, 2).map(atNotification)];
   expect(told({ rest, followers }, true)).toEqual({ heads, knownAt: undefined });
 });
 
@@ -53,7 +53,7 @@ test('no more than a notification has room for, and at least one', () => {
   expect(told({ rest, followers: [waiterOf(7)] }, true)).toEqual(one);
   const followers = [waiterOf(6), waiterOf(7, { value: long.value }), waiterOf(8)];
   expect(told({ rest: [], followers }, true)).toEqual({
-    heads: [atMail(followers[0])],
+    heads: [atNotification(followers[0])],
     knownAt: undefined,
   });
 });
