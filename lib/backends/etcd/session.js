@@ -213,7 +213,7 @@ class RequestIds {
 
 /**
  * @typedef {object} SessionHost  receives the events of a session
- * @property {(request: EtcdRequest, event: WatchEvent) => void} onNotification  of a grant or a loss
+ * @property {(request: EtcdRequest, event: WatchEvent) => void} onNotification  grant or loss
  * @property {() => void} onNotificationGap  notifications may have been missed
  * @property {(leftMs: number) => void} onExtended
  * @property {() => void} onLost
@@ -225,9 +225,9 @@ class Unknowable extends Error {}
 /**
  * A lease of the cluster, and all that hangs on it.
  *
- * S1  Every change of the session is bound to its compare guard: the revision at which the session's own
- *     key was written last. A change whose answer never came is made impossible by writing that key
- *     again; what has happened by then has happened, and can be read.
+ * S1  Every change of the session is bound to its compare guard: the revision at which the
+ *     session's own key was written last. A change whose answer never came is made impossible by
+ *     writing that key again; what has happened by then has happened, and can be read.
  */
 class Session {
   #calls;
