@@ -92,7 +92,7 @@ const PACKAGE_BUGS = [
     file: 'lib/locks/call-chain.js',
     from: 'return a === b || (a.table !== undefined && a.table === b.table);',
     to: 'return a === b;',
-    tests: ['test/js/locks/two-lock_tables.test.js'],
+    tests: ['test/js/locks/two-managers.test.js'],
   },
   {
     name: 'a process that has changed its user has a second broker',
