@@ -20,7 +20,12 @@ const shared = {
 const RUNS = {
   js: () => ({
     ...shared,
-    testMatch: ['<rootDir>/test/{js,conformance,process,fuzz}/**/*.test.js'],
+    testMatch: [
+      '<rootDir>/test/**/*.test.js',
+      '!**/*.cluster.test.js',
+      '!**/test/{dashboard,monitoring,runtimes,site}/**',
+      '!**/node_modules/**',
+    ],
   }),
 
   /** The tests that need an etcd: `npm test -- etcd`. */
@@ -32,7 +37,7 @@ const RUNS = {
     process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
     return {
       ...shared,
-      testMatch: ['<rootDir>/test/etcd/**/*.test.js'],
+      testMatch: ['<rootDir>/test/**/*.cluster.test.js'],
       testTimeout: 600_000, // a watchdog: on a busy machine a process takes long to start
     };
   },
@@ -40,10 +45,7 @@ const RUNS = {
   /** The conformance suite over a cluster that lives as long as the run. */
   'etcd-conformance': () => ({
     ...shared,
-    testMatch: [
-      '<rootDir>/test/conformance/*.test.js',
-      '<rootDir>/test/conformance/extensions/*.test.js',
-    ],
+    testMatch: ['<rootDir>/test/**/*.conformance.test.js', '!**/test/tasks/**'],
     testTimeout: 600_000, // some make thousands of requests, each a change in the cluster
     globalSetup: '<rootDir>/test/support/etcd-setup.js',
     globalTeardown: '<rootDir>/test/support/etcd-teardown.js',
@@ -56,7 +58,7 @@ const RUNS = {
     process.env.NODE_OPTIONS = `${options} --require ${JSON.stringify(preload)}`;
     return {
       ...shared,
-      testMatch: ['<rootDir>/test/conformance/**/*.test.js'],
+      testMatch: ['<rootDir>/test/**/*.conformance.test.js'],
       setupFiles: [preload],
     };
   },

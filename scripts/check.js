@@ -33,10 +33,10 @@ const check = (title, script, ...args) => ({
 });
 
 const DEPENDS_ON_NODE = [
-  'test/conformance',
-  'test/js/scheduler',
-  'test/js/(time|locks/(first-contexts|memory|possible-deadlock|two-managers))',
-  'test/process/(driven-loop|endings|deadlock|scheduler|terminated-inside|two-agents|wait-sync)',
+  '[.]conformance[.]test',
+  'test/tasks/',
+  'test/[^/]+/(time|first-contexts|memory|two-managers)[.]test',
+  'test/[^/]+/(driven-loop|endings|deadlock|terminated-inside|two-agents|wait-sync)[.]process',
 ];
 const otherMajors = MAJORS.filter((major) => !process.versions.node.startsWith(`${major}.`));
 

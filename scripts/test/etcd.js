@@ -49,7 +49,7 @@ function fetchDebianEtcd(suite) {
 }
 
 /** The part of the conformance suite in the short form. */
-const SHORT = ['test/conformance/(if-available|steal)'];
+const SHORT = ['test/[^/]+/(if-available|steal)[.]conformance'];
 
 /** The earliest revision whose processes use the same keys as processes of this revision. */
 const EARLIER = '994866d';

@@ -70,47 +70,38 @@ const RUNTIMES = [
 
 /** @typedef {import('../steps/suites.js').Counts} Counts */
 
-/** Folders and files of test/ that need no native part and no scope of node:vm. */
-const FOLDERS = [
-  'conformance',
-  'conformance/extensions',
-  'conformance/scheduler',
-  'js/backends/broker',
-  'process/broker-place.test.js',
-  'runtimes',
+/** Tests that need no native part and no scope of node:vm. */
+const FILES = [
+  /\.conformance\.test\.js$/,
+  /^test\/broker\/[\w-]+\.test\.js$/,
+  /^test\/broker\/broker-place\.process\.test\.js$/,
+  /^test\/runtimes\/[\w-]+\.test\.js$/,
 ];
 
 /**
  * Tests of features that differ most by runtime: order of reads, time, ends, threads, scheduler.
  */
 const SHORT = [
-  'conformance/async-context',
-  'conformance/clients',
-  'conformance/extensions/acquire',
-  'conformance/extensions/inspect',
-  'conformance/extensions/request-sync',
-  'conformance/extensions/watch',
-  'conformance/lifetime',
-  'conformance/order',
-  'conformance/query',
-  'conformance/steal',
-  'conformance/scheduler/(continuation|event-loop|post-task|yield)',
-  'js/backends/broker/(reading-barrier|machine-clock)',
-  'process/broker-place',
+  '/(async-context|clients|lifetime|order|query|steal)[.]conformance',
+  '/(acquire|inspect|request-sync|watch)[.]conformance',
+  'tasks/(continuation-[\\w-]+|event-loop|post-task|yield)[.]conformance',
+  'broker/(reading-barrier|machine-clock)[.]test',
+  'broker/broker-place',
   'runtimes/',
 ].map((pattern) => new RegExp(pattern));
 
 /** Node without the native part differs from Node in its scheduler alone. */
-const PLAIN = /scheduler|runtimes/;
+const PLAIN = /^test\/(tasks|runtimes)\//;
 
 const RUNTIME_NAMES = RUNTIMES.map(({ name }) => name);
 
-/** @param {string} name  below test/ */
-function testFiles(name) {
-  if (name.endsWith('.js')) return [`test/${name}`];
-  const files = fs.readdirSync(path.join(ROOT, 'test', name));
-  return files.filter((file) => file.endsWith('.test.js')).map((file) => `test/${name}/${file}`);
-}
+/** The files of FILES, from the root on. */
+const testFiles = () =>
+  fs
+    .readdirSync(path.join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .map((name) => `test/${name.replaceAll(path.sep, '/')}`)
+    .filter((file) => FILES.some((pattern) => pattern.test(file)))
+    .sort();
 
 /** Whether it puts other modules in the place of some: only Jest can. @param {string} file */
 const isForJestAlone = (file) =>
@@ -118,7 +109,7 @@ const isForJestAlone = (file) =>
 
 /** @param {{ isShort: boolean, patterns: string[], name: string }} choice */
 function chosenFiles({ isShort, patterns, name }) {
-  return FOLDERS.flatMap(testFiles)
+  return testFiles()
     .filter((file) => name !== 'plain' || PLAIN.test(file))
     .filter((file) => !isForJestAlone(file))
     .filter((file) => !isShort || SHORT.some((pattern) => pattern.test(file)))
@@ -169,12 +160,12 @@ const TOGETHER = {
 const storms = (names) =>
   OTHERS.filter(({ name }) => names.includes(name)).map((runtime) => ({
     title: `Storm on ${runtime.title}`,
-    run: () => runFromNode([runtime], 'process/broker-storm.test.js'),
+    run: () => runFromNode([runtime], 'broker/broker-storm.process.test.js'),
   }));
 
 const STORM_TOGETHER = {
   title: 'Storm on Node, Bun and Deno together',
-  run: () => runFromNode([NODE, ...OTHERS], 'process/broker-storm.test.js'),
+  run: () => runFromNode([NODE, ...OTHERS], 'broker/broker-storm.process.test.js'),
 };
 
 /**

@@ -29,14 +29,18 @@ const cppStep = (title, program, filter, env) => ({
 
 /**
  * @param {string} title
- * @param {string} name  of a file of test/process
+ * @param {string} name  of a file NAME.process.test.js
  * @param {NodeJS.ProcessEnv} env
  */
 const nodeStep = (title, name, env) => ({
   title,
   run: () => {
     build();
-    return runJsTests({ report: `soak-${name}`, args: [`test/process/${name}.test.js`], env });
+    return runJsTests({
+      report: `soak-${name}`,
+      args: [`test/[^/]+/${name}[.]process[.]test`],
+      env,
+    });
   },
 });
 

@@ -1,144 +1,140 @@
 'use strict';
 
-const { fork } = require('node:child_process');
-const { once } = require('node:events');
-const { mkdtempSync, rmSync } = require('node:fs');
-const { tmpdir } = require('node:os');
-const path = require('node:path');
-const { setTimeout: pause } = require('node:timers/promises');
-const { openLockManager } = require('../../lib/index.js');
-const { EtcdCluster } = require('../support/etcd-cluster.js');
+jest.mock('../../lib/backends/default-backend.js', () => ({
+  openDefaultBackend: () => mockOpen(),
+}));
 
-const PROGRAM = path.join(__dirname, '..', 'support', 'etcd-holder-program.js');
-const CLOSER = path.join(__dirname, '..', 'support', 'etcd-closer-program.js');
-/** Longer than the test may take: the lease does not run out during the test. */
-const URL_OPTIONS = '?ttl=600';
-/** So old is a grant at most when its holder dies. */
-const MAX_AGE_MS = 50;
+const { setImmediate } = require('node:timers/promises');
+const { MachineLink } = require('../../lib/backends/etcd/machine-link.js');
+const { LocalBackend } = require('../../lib/backends/local/backend.js');
+const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
+const { GRANTED, QUEUED } = require('../../lib/backends/outcome.js');
 
-let cluster;
-beforeAll(async () => {
-  cluster = await EtcdCluster.start();
-});
-afterAll(async () => {
-  await cluster.stop();
+let mockOpen;
+let revoked;
+beforeEach(() => {
+  revoked = [];
 });
 
-/** A process holds a lock that this one waits for, and is killed. */
-async function killHolder(locks, url) {
-  const holder = fork(PROGRAM, [url, 'a'], { execArgv: [] });
-  await once(holder, 'message');
-  const granted = locks.request('a', () => true);
-  await locks.query();
-  holder.kill('SIGKILL');
-  expect(await granted).toBe(true);
+/** Answers late, like a broker: a request that holds the lock at once is notified afterwards. */
+class LateBackend extends LocalBackend {
+  enqueue(request) {
+    const isGranted = super.enqueue(request) === GRANTED;
+    const id = request.backendId;
+    queueMicrotask(() => {
+      if (isGranted && request.backendId === id) request.granted();
+    });
+    return QUEUED;
+  }
 }
 
-test('a process that is killed beside a living one frees its locks before its lease ends', async () => {
-  const url = cluster.url('link', URL_OPTIONS);
-  const locks = openLockManager({ url });
-  await locks.query();
-  for (let round = 0; round < 3; round += 1) await killHolder(locks, url);
-  locks.close();
+/** Waits until all messages of such a table have arrived. */
+async function settle() {
+  for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+}
+
+async function join(lease) {
+  const link = new MachineLink('cluster', lease, (dead) => revoked.push([lease, dead]));
+  link.open();
+  await settle();
+  return link;
+}
+
+test('over a table that answers late, each death is noticed by the session before', async () => {
+  const table = new LocalLockTable();
+  mockOpen = () => new LateBackend(table);
+  const links = {};
+  for (const lease of ['1', '3', '2']) links[lease] = await join(lease);
+  links[2].close();
+  await settle();
+  expect(revoked).toEqual([['1', '2']]);
+  links[3].close();
+  await settle();
+  expect(revoked.slice(1)).toEqual([['1', '3']]);
+  links[1].close();
 });
 
-test('so does one whose URL names the same cluster in other words', async () => {
-  const url = cluster.url('words', URL_OPTIONS);
-  const other = url.replaceAll('127.0.0.1', 'localhost');
-  expect(other).not.toBe(url);
-  const locks = openLockManager({ url });
-  await locks.query();
-  await killHolder(locks, other);
-  locks.close();
+test('sessions that end at once are all noticed, also those that only one of them waited for', async () => {
+  const table = new LocalLockTable();
+  const pids = { 1: 100, 2: 200, 3: 200, 4: 300 };
+  mockOpen = () =>
+    new (class extends LateBackend {
+      async inspect() {
+        const { held, pending } = await super.inspect();
+        return { held: held.map((it) => ({ ...it, pid: pids[it.name.split(' ')[2]] })), pending };
+      }
+    })(table);
+  const links = {};
+  for (const lease of ['1', '2', '3', '4']) links[lease] = await join(lease);
+  for (const lease of ['4', '3', '2']) links[lease].close();
+  await settle();
+  expect(revoked.sort()).toEqual([
+    ['1', '2'],
+    ['1', '3'],
+    ['1', '4'],
+  ]);
+  links[1].close();
 });
 
-test('so do all sessions of a process, though they waited for each other', async () => {
-  const url = cluster.url('sessions', URL_OPTIONS);
-  const locks = openLockManager({ url });
-  await locks.query();
-  for (let round = 0; round < 3; round += 1) {
-    const names = ['a', 'b', 'c'];
-    const holder = fork(PROGRAM, [url, ...names], { execArgv: [] });
-    await new Promise((resolve) => {
-      let held = 0;
-      holder.on('message', () => ++held === names.length && resolve());
+test('if the table is replaced, no process takes the living for dead', async () => {
+  let table = new LocalLockTable();
+  const replacements = [];
+  mockOpen = () => {
+    let inner = new LateBackend(table);
+    replacements.push(() => {
+      inner.close(); // notifies all of the loss
+      inner = new LateBackend(table);
     });
-    const granted = names.map((name) => locks.request(name, () => true));
-    await locks.query();
-    holder.kill('SIGKILL');
-    expect(await Promise.all(granted)).toEqual([true, true, true]);
-  }
-  locks.close();
+    return new Proxy(
+      {},
+      {
+        get:
+          (_, key) =>
+          (...args) =>
+            inner[key](...args),
+      },
+    );
+  };
+  const links = [];
+  for (const lease of ['1', '2', '3', '4']) links.push(await join(lease));
+  table = new LocalLockTable();
+  for (const replace of replacements) replace();
+  await settle();
+  expect(revoked).toEqual([]);
+  for (const link of links) link.close();
 });
 
-// After a long wait the next waiter is not checked for up to a second (E6): it is granted by the
-// process that ends the lease of the dead one.
-test('a lock is given on, whenever after its grant the holder is killed', async () => {
-  const url = cluster.url('granted', URL_OPTIONS);
-  const [locks, waiter] = [openLockManager({ url }), openLockManager({ url })];
-  for (let round = 0; round < 6; round += 1) {
-    const gate = await locks.acquire('a');
-    const holder = fork(PROGRAM, [url, 'a'], { execArgv: [] });
-    const isHeld = once(holder, 'message');
-    while ((await locks.query()).pending.length === 0);
-    const granted = waiter.request('a', () => 'granted');
-    await waiter.query();
-    gate.release();
-    await isHeld;
-    await pause(Math.random() * MAX_AGE_MS);
-    holder.kill('SIGKILL');
-    expect(await granted).toBe('granted');
-  }
-  for (const it of [locks, waiter]) it.close();
+test('over a table that answers late, the lock of a notification is released', async () => {
+  const table = new LocalLockTable();
+  mockOpen = () => new LateBackend(table);
+  const links = [await join('1'), await join('2')];
+  const { held, pending } = table.snapshot();
+  const pokes = held.filter(({ name }) => name.startsWith('poke'));
+  expect(new Set(pokes.map(({ clientId }) => clientId)).size).toBe(2);
+  expect(pending.filter(({ name }) => name.startsWith('poke'))).toEqual([]);
+  for (const link of links) link.close();
 });
 
-test('a process that exits in order leaves no key behind, though no other is beside it', async () => {
-  // An exit waits for a second; where the machine stands still as long, keys stay: once more.
-  for (let round = 0, isInTime = false; !isInTime; round += 1) {
-    const prefix = `exit-${round}`;
-    const holder = fork(PROGRAM, [cluster.url(prefix, URL_OPTIONS), 'a'], { execArgv: [] });
-    await once(holder, 'message');
-    expect((await cluster.keys(prefix)).length).toBeGreaterThan(0);
-    holder.send('exit');
-    const start = performance.now();
-    await once(holder, 'exit');
-    isInTime = performance.now() - start < 1_000;
-    if (isInTime) expect(await cluster.keys(prefix)).toEqual([]);
-  }
-});
-
-test('a process that dies alone frees its locks when its lease ends', async () => {
-  const home = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  const locks = openLockManager({ url: cluster.url('alone') });
-  try {
-    // A different machine: no process there waits for its death.
-    const env = { ...process.env, HOLDFAST_DIR: home };
-    const url = cluster.url('alone', '?ttl=10');
-    const holder = fork(PROGRAM, [url, 'a'], { execArgv: [], env });
-    await once(holder, 'message');
-    const granted = locks.request('a', () => 'granted');
-    expect((await locks.query()).pending).toHaveLength(1);
-    holder.kill('SIGKILL');
-    expect(await granted).toBe('granted');
-  } finally {
-    locks.close();
-    rmSync(home, { recursive: true });
-  }
-});
-
-test('a manager that is closed while the cluster is silent does not keep its process', async () => {
-  const home = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  const [member] = cluster.members;
-  const url = cluster.url('silent', '?ttl=3600');
-  const env = { ...process.env, HOLDFAST_DIR: home };
-  const closer = fork(CLOSER, [url], { execArgv: [], env });
-  await once(closer, 'message');
-  member.signal('SIGSTOP');
-  try {
-    closer.send('close');
-    expect(await once(closer, 'exit')).toEqual([0, null]);
-  } finally {
-    member.signal('SIGCONT');
-    rmSync(home, { recursive: true });
-  }
+test('a table that refuses a request ends no session: the cluster notices deaths', async () => {
+  const table = new LocalLockTable();
+  let isFull = false;
+  mockOpen = () =>
+    new (class extends LateBackend {
+      enqueue(request) {
+        if (isFull) throw new DOMException('full', 'QuotaExceededError');
+        return super.enqueue(request);
+      }
+    })(table);
+  const first = await join('1');
+  const second = await join('2');
+  isFull = true;
+  second.close(); // the first one looks who is next
+  await settle();
+  expect(revoked).toEqual([['1', '2']]);
+  const thief = new LocalBackend(table);
+  const steal = { name: 'poke cluster 1', mode: 'exclusive', steal: true };
+  expect(thief.enqueue(steal)).toBe(GRANTED); // the first one cannot listen again
+  await settle();
+  thief.release(steal);
+  first.close();
 });

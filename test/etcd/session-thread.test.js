@@ -1,104 +1,58 @@
 'use strict';
 
 const { once } = require('node:events');
-const { Worker } = require('node:worker_threads');
-const { openEtcdBackend } = require('../../lib/backends/etcd/backend.js');
-const { openLockManager } = require('../../lib/index.js');
-const { EtcdCluster } = require('../support/etcd-cluster.js');
-const { ClusterGate } = require('../support/tcp-gate.js');
+const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
+const { toClusterOptions } = require('../../lib/backends/etcd/cluster-options.js');
+const { SharedState } = require('../../lib/backends/etcd/shared-state.js');
 
-let cluster;
-const opened = [];
-beforeEach(async () => {
-  cluster = await EtcdCluster.start();
-});
-afterEach(async () => {
-  for (const locks of opened.splice(0)) locks.close();
-  await cluster.stop();
-});
+const SESSION = require.resolve('../../lib/backends/etcd/session-thread.js');
+/** A port without a listener. */
+const NOWHERE = 'etcd://127.0.0.1:9?ttl=3600';
 
-/** A lock manager, and the messages of its session. */
-function open(url) {
-  const backend = openEtcdBackend(url);
-  const locks = openLockManager({ backend });
-  opened.push(locks);
-  return { locks, backend };
+/** The thread of a session that cannot begin, and all its messages. */
+function startSession() {
+  const { port1, port2 } = new MessageChannel();
+  const workerData = {
+    build: 'source',
+    port: port2,
+    options: toClusterOptions(NOWHERE, {}),
+    agent: { clientId: 'c', pid: process.pid, threadId: 0, host: 'h' },
+    state: new SharedState().buffer,
+  };
+  const worker = new Worker(SESSION, { workerData, transferList: [port2], execArgv: [] });
+  const told = [];
+  port1.on('message', (message) => told.push(message));
+  return { worker, port: port1, told };
 }
 
-test('an event loop that is blocked for longer than the TTL loses nothing', async () => {
-  const TTL_S = 10;
-  const url = cluster.url('blocked', `?ttl=${TTL_S}`);
-  const { locks, backend } = open(url);
-  const { locks: others } = open(url);
-  const held = await locks.acquire('held');
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100 * TTL_S);
-  expect(await others.request('held', { ifAvailable: true }, (lock) => lock)).toBeNull();
-  const { lost, sessions } = await backend.status();
-  expect({ lost, sessions }).toEqual({ lost: 0, sessions: 1 });
-  expect(held.signal.aborted).toBe(false);
+/** All that a request without extras says. */
+const ask = (number, name = 'a') => ({
+  type: 'ask',
+  ask: { number, name, mode: 'exclusive', ifAvailable: false, steal: false, since: 0 },
 });
 
-/** In a separate thread: waits for the lock, and reports how many leases of others it has ended. */
-const WAITER = `
-  const { workerData, parentPort } = require('node:worker_threads');
-  const { openEtcdBackend } = require(workerData.open);
-  const { openLockManager } = require(workerData.index);
-  const told = new Int32Array(workerData.told);
-  const backend = openEtcdBackend(workerData.url);
-  const locks = openLockManager({ backend });
-  const request = locks.request('held', async () => {
-    const { revoked } = await backend.status();
-    Atomics.store(told, 0, 1 + revoked);
-    Atomics.notify(told, 0);
-  });
-  locks.query().then(() => parentPort.postMessage('waits'));
-  request.then(() => locks.close());
-`;
+/** Whatever was sent before has been looked at. */
+async function untilSeen({ port, told }) {
+  port.postMessage({ type: 'status', id: 99 });
+  while (told.every(({ id }) => id !== 99)) await once(port, 'message');
+}
 
-test('nor does its end give the lock away while its event loop is blocked', async () => {
-  const gate = await ClusterGate.open(cluster);
-  try {
-    const { locks } = open(gate.url('busy', '?ttl=5'));
-    const held = await locks.acquire('held');
-    const told = new SharedArrayBuffer(4);
-    const workerData = {
-      open: require.resolve('../../lib/backends/etcd/backend.js'),
-      index: require.resolve('../../lib/index.js'),
-      url: cluster.url('busy', '?ttl=5'),
-      told,
-    };
-    const waiter = new Worker(WAITER, { eval: true, workerData });
-    await once(waiter, 'message');
-    gate.shut();
-    // Its session is over half a second before the lease is. The others have to wait for the lease.
-    Atomics.wait(new Int32Array(told), 0, 0, 60_000);
-    expect(new Int32Array(told)[0] - 1).toBe(0);
-    await once(waiter, 'exit');
-    if (!held.signal.aborted) await once(held.signal, 'abort');
-  } finally {
-    gate.unshut();
-    await gate.close();
-  }
+test('a request behind a watch ends at once, though the cluster is not there', async () => {
+  const session = startSession();
+  session.port.postMessage({ type: 'watch', id: 1, name: undefined });
+  session.port.postMessage(ask(1));
+  session.port.postMessage({ type: 'end', number: 1, why: 'timedout' });
+  await untilSeen(session);
+  expect(session.told).toContainEqual(expect.objectContaining({ type: 'ended', number: 1 }));
+  await session.worker.terminate();
 });
 
-test('a lock whose session is cut off is lost before another one is granted', async () => {
-  const gate = await ClusterGate.open(cluster);
-  try {
-    const { locks } = open(gate.url('cut-off', '?ttl=40'));
-    const { locks: others } = open(cluster.url('cut-off', '?ttl=40'));
-    const held = await locks.acquire('held');
-    let wasLost;
-    const granted = others.request('held', ({ token }) => {
-      wasLost = held.signal.aborted;
-      return token;
-    });
-    await others.query();
-    gate.shut();
-    expect(await granted).toBeGreaterThan(held.token);
-    expect(wasLost).toBe(true);
-    expect(held.signal.reason.reason).toBe('disconnected');
-  } finally {
-    gate.unshut();
-    await gate.close();
-  }
+test('a session that the cluster does not have is closed without it', async () => {
+  const { worker, port, told } = startSession();
+  port.postMessage(ask(1));
+  port.postMessage({ type: 'close' });
+  await once(worker, 'exit');
+  // The exit may arrive before the last messages.
+  for (let last; (last = receiveMessageOnPort(port)) !== undefined;) told.push(last.message);
+  expect(told).toContainEqual({ type: 'closed' });
 });

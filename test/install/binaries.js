@@ -24,7 +24,7 @@ const ARM64_MAJOR = '24';
 
 /** On the oldest Node all tests run, on the others what depends on the addon and on Node. */
 const [OLDEST] = MAJORS;
-const JEST_TESTS = ['test/conformance', 'test/js/scheduler', 'test/process'];
+const JEST_TESTS = ['[.](conformance|process)[.]test', 'test/tasks/'];
 
 /** @param {string} root  of the package @param {string} target */
 function delivered(root, target) {

@@ -19,7 +19,7 @@ const { ownTarget } = require('./tarball.js');
  * @property {boolean} [needsLine]  without it the bundle only says which line is missing
  */
 
-const TOOLS = path.join(ROOT, 'packaging', 'bundlers');
+const TOOLS = path.join(ROOT, 'test', 'install', 'tools', 'bundlers');
 /** A program that is started by its path. It ends soon, and the folder of the locks with it. */
 const WITH_BROKER = { HOLDFAST_URL: 'broker:', HOLDFAST_BROKER_IDLE_MS: '500' };
 const LINE = 'mark "holdfast" as external (esbuild: --external:holdfast';

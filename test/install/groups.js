@@ -30,7 +30,7 @@ const { typeCases } = require('./typescripts.js');
  * @returns {Promise<{ cases: Case[], end: () => Promise<void> }>}
  */
 async function managers(tarball, { short }) {
-  if (!short) installIn(path.join(ROOT, 'packaging', 'managers'));
+  if (!short) installIn(path.join(ROOT, 'test', 'install', 'tools', 'managers'));
   const registry = short ? undefined : await startRegistry(tarball.file, tarball.folder);
   const source = {
     tarball: tarball.file,
@@ -57,7 +57,7 @@ async function managers(tarball, { short }) {
  * @returns {ReturnType<typeof managers>}
  */
 async function bundlers(tarball) {
-  installIn(path.join(ROOT, 'packaging', 'bundlers'));
+  installIn(path.join(ROOT, 'test', 'install', 'tools', 'bundlers'));
   return { cases: bundlerCases(tarball), end: async () => {} };
 }
 
@@ -75,7 +75,7 @@ async function next(tarball) {
  * @returns {ReturnType<typeof managers>}
  */
 async function types(tarball) {
-  installIn(path.join(ROOT, 'packaging', 'types'));
+  installIn(path.join(ROOT, 'test', 'install', 'tools', 'types'));
   return { cases: typeCases(tarball), end: async () => {} };
 }
 

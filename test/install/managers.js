@@ -22,7 +22,7 @@ const { ownTarget } = require('./tarball.js');
 
 /** @typedef {(file: string) => string} Run */
 
-const TOOLS = path.join(ROOT, 'packaging', 'managers', 'node_modules');
+const TOOLS = path.join(ROOT, 'test', 'install', 'tools', 'managers', 'node_modules');
 const NPM = fs.realpathSync(path.join(path.dirname(process.execPath), 'npm'));
 const YARN_1 = path.join(TOOLS, 'yarn', 'bin', 'yarn.js');
 const YARN_4 = path.join(TOOLS, '@yarnpkg', 'cli-dist', 'bin', 'yarn.js');

@@ -15,7 +15,7 @@ const { Sandbox } = require('./sandbox.js');
 
 /** @typedef {{ unpacked: string }} Tarball */
 
-const FOLDER = path.join(ROOT, 'packaging', 'next');
+const FOLDER = path.join(ROOT, 'test', 'install', 'tools', 'next');
 const TOOLS = path.join(FOLDER, 'node_modules');
 const BUILDERS = ['webpack', 'turbopack'];
 const LINE = "serverExternalPackages: ['holdfast']";

@@ -10,7 +10,9 @@ const { ROOT } = require('../../scripts/steps/run.js');
 
 const VERDACCIO = path.join(
   ROOT,
-  'packaging',
+  'test',
+  'install',
+  'tools',
   'managers',
   'node_modules',
   'verdaccio',

@@ -9,7 +9,7 @@ const { execFileSync } = require('node:child_process');
 const { ROOT } = require('../../scripts/steps/run.js');
 const { Sandbox } = require('./sandbox.js');
 
-const TOOLS = path.join(ROOT, 'packaging', 'types', 'node_modules');
+const TOOLS = path.join(ROOT, 'test', 'install', 'tools', 'types', 'node_modules');
 const VERSIONS = ['5.2', '5.6', '5.9', '6.0', '7.0'];
 
 /** By name; `type` belongs to the importing package. */

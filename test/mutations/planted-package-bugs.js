@@ -2,11 +2,11 @@
 
 // Mistakes in lib/ and src/binding from an audit, or near ones. The tests are run by Jest.
 
-const REENTRANT = 'test/conformance/extensions/reentrant.test.js';
-const DEADLOCK = 'test/conformance/extensions/deadlock.test.js';
-const DETECTOR = 'test/js/locks/deadlock/detector.test.js';
-const WAIT_GRAPH = 'test/js/locks/deadlock/wait-graph.test.js';
-const BINDING_RULES = 'test/js/architecture/binding.test.js';
+const REENTRANT = 'test/locks/reentrant.conformance.test.js';
+const DEADLOCK = 'test/deadlock/deadlock.conformance.test.js';
+const DETECTOR = 'test/deadlock/detector.test.js';
+const WAIT_GRAPH = 'test/deadlock/wait-graph.test.js';
+const BINDING_RULES = 'test/house/architecture/binding.test.js';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const PACKAGE_BUGS = [
@@ -15,14 +15,14 @@ const PACKAGE_BUGS = [
     file: 'lib/backends/shared-memory/backend.js',
     from: '    addThreadUser(this);\n  }\n',
     to: "    addThreadUser(this);\n    process.on('exit', () => this.close());\n  }\n",
-    tests: ['test/process/exit-order.test.js'],
+    tests: ['test/lifetime/exit-order.process.test.js'],
   },
   {
     name: 'the addon is loaded in runtimes that end there',
     file: 'lib/binding.js',
     from: '  refuseOtherRuntimes(versions);\n',
     to: '',
-    tests: ['test/js/binding.test.js'],
+    tests: ['test/package/binding.test.js'],
   },
   {
     name: 'a value crosses by a wrapper that ends the process',
@@ -57,63 +57,63 @@ const PACKAGE_BUGS = [
     file: 'lib/locks/call-chain.js',
     from: '  return innermostHeld(chains === undefined ? running : (chains.getStore() ?? running));',
     to: '  return innermostHeld(chains === undefined ? running : chains.getStore());',
-    tests: ['test/js/locks/first-contexts.test.js'], // before Node 24
+    tests: ['test/locks/first-contexts.test.js'], // before Node 24
   },
   {
     name: 'a release by the short way does not look which records are freed',
     file: 'lib/backends/shared-memory/biased-locks.js',
     from: '    if (this.#words[FREED_WORD] !== 0) this.#forgetFreed(); // the ids of freed ones are used again\n',
     to: '',
-    tests: ['test/js/backends/shared-memory/biased-locks.test.js'],
+    tests: ['test/shared-memory/biased-locks.test.js'],
   },
   {
     name: 'a view is detached without a look whether JavaScript runs',
     file: 'src/binding/agent_wrap.cc',
     from: '  if (view != nullptr) DetachBuffer(env_, view);\n  reference.Reset();',
     to: '  if (view != nullptr) (void)napi_detach_arraybuffer(env_, view);\n  reference.Reset();',
-    tests: ['test/js/architecture/binding.test.js'],
+    tests: ['test/house/architecture/binding.test.js'],
   },
   {
     name: 'what has no context yet is enclosed by nothing',
     file: 'lib/locks/call-chain.js',
     from: '  const inner = chains === undefined ? running : (chains.getStore() ?? running);',
     to: '  const inner = chains === undefined ? running : chains.getStore();',
-    tests: ['test/js/locks/first-contexts.test.js'], // before Node 24
+    tests: ['test/locks/first-contexts.test.js'], // before Node 24
   },
   {
     name: 'a lock of requestSync() covers what goes on after it',
     file: 'lib/locks/call-chain.js',
     from: '      (isSync || !held.isSync) &&\n',
     to: '',
-    tests: [REENTRANT, 'test/conformance/extensions/request-sync.test.js'],
+    tests: [REENTRANT, 'test/locks/request-sync.conformance.test.js'],
   },
   {
     name: 'two lock managers of a bucket do not know of each other',
     file: 'lib/locks/call-chain.js',
     from: 'return a === b || (a.table !== undefined && a.table === b.table);',
     to: 'return a === b;',
-    tests: ['test/js/locks/two-managers.test.js'],
+    tests: ['test/locks/two-managers.test.js'],
   },
   {
     name: 'a process that has changed its user has a second broker',
     file: 'lib/backends/broker/backend.js',
     from: 'known.user === user ||',
     to: 'known.user !== user ||',
-    tests: ['test/process/changed-user.test.js'], // as root
+    tests: ['test/other-users/changed-user.process.test.js'], // as root
   },
   {
     name: 'a blocked thread waits for ever for the one that was woken and has ended',
     file: 'lib/locks/async-lock.js',
     from: 'Atomics.wait(this.#word, 0, CONTENDED, SLICE_MS)',
     to: 'Atomics.wait(this.#word, 0, CONTENDED)',
-    tests: ['test/js/locks/async-lock.test.js'],
+    tests: ['test/mutex/async-lock.test.js'],
   },
   {
     name: 'an event loop waits for ever for the thread that was woken and has ended',
     file: 'lib/locks/async-lock.js',
     from: '      CONTENDED,\n      SLICE_MS,\n',
     to: '      CONTENDED,\n',
-    tests: ['test/js/locks/async-lock.test.js'],
+    tests: ['test/mutex/async-lock.test.js'],
   },
   {
     name: 'a request with ignore is in a cycle',
@@ -155,14 +155,14 @@ const PACKAGE_BUGS = [
     file: 'lib/locks/lock-request.js',
     from: '    this.#open = undefined; // the async context',
     to: '    // the async context',
-    tests: ['test/js/locks/call-chain.test.js'], // before Node 24
+    tests: ['test/locks/call-chain.test.js'], // before Node 24
   },
   {
     name: 'a release that ended later keeps the lock in whose callback it was made',
     file: 'lib/locks/lock-request.js',
     from: '    this.ending = undefined; // its',
     to: '    // its',
-    tests: ['test/js/locks/call-chain.test.js'], // before Node 24
+    tests: ['test/locks/call-chain.test.js'], // before Node 24
   },
   {
     name: 'a request is taken for another one that had its number before',
@@ -211,77 +211,77 @@ const PACKAGE_BUGS = [
     file: 'lib/backends/local/lock-table.js',
     from: 'if (isStillSo(entry)) details',
     to: 'details',
-    tests: ['test/js/backends/local/wait-walk.test.js'],
+    tests: ['test/deadlock/wait-walk.test.js'],
   },
   {
     name: 'requestAll() settles before it has given back what it took',
     file: 'lib/locks/request-all.js',
     from: '    await Promise.all(this.#ended);\n',
     to: '',
-    tests: ['test/conformance/extensions/request-all.test.js'],
+    tests: ['test/locks/request-all.conformance.test.js'],
   },
   {
     name: 'a then() that throws keeps the lock for ever',
     file: 'lib/locks/lock-request.js',
     from: '    request.abort(error);\n',
     to: '',
-    tests: ['test/js/locks/replaced-then.test.js'],
+    tests: ['test/locks/replaced-then.test.js'],
   },
   {
     name: 'the rejection of a stolen lock has a constructor of its own',
     file: 'lib/errors.js',
     from: '    Object.setPrototypeOf(this, DOMException.prototype);\n',
     to: '',
-    tests: ['test/js/locks/misuse.test.js'],
+    tests: ['test/locks/misuse.test.js'],
   },
   {
     name: 'timers are those that a test has put in their place',
     file: 'lib/time.js',
     from: '  setInterval,\n  setTimeout,\n};',
     to: '  setInterval,\n  setTimeout: (...rest) => globalThis.setTimeout(...rest),\n};',
-    tests: ['test/js/time.test.js'],
+    tests: ['test/locks/time.test.js'],
   },
   {
     name: 'a signal aborts while the backend tells of the loss',
     file: 'lib/locks/lock.js',
     from: 'queueMicrotask(() => controller.abort(error));',
     to: 'controller.abort(error);',
-    tests: ['test/conformance/extensions/lock-signal.test.js'],
+    tests: ['test/locks/lock-signal.conformance.test.js'],
   },
   {
     name: 'a handle is collected although its signal is in use',
     file: 'lib/locks/lock-handle.js',
     from: '      if (this.#request.isHolding) keptHandles.set(this.#signal, this);\n',
     to: '',
-    tests: ['test/js/locks/lock-handle.test.js'],
+    tests: ['test/locks/lock-handle.test.js'],
   },
   {
     name: 'a combined signal loses its timeouts',
     file: 'lib/composite-signals.js',
     from: 'living.filter(isTimeoutSignal)',
     to: '[]',
-    tests: ['test/js/composite-signals.test.js'],
+    tests: ['test/locks/composite-signals.test.js'],
   },
   {
     name: 'a copy of a record has its token',
     file: 'lib/locks/token.js',
     from: '    Object.assign(this, others);',
     to: '    Object.assign(this, others, { number: token });',
-    tests: ['test/conformance/extensions/serialise.test.js'],
+    tests: ['test/locks/serialise.conformance.test.js'],
   },
   {
     name: 'a task that aborts itself rejects twice',
     file: 'lib/scheduler/scheduler-task.js',
     from: '      if (this.state.abortSource?.aborted) this.#handleAbort(result);\n',
     to: '',
-    tests: ['test/js/scheduler/own-abort.test.js'],
+    tests: ['test/tasks/own-abort.test.js'],
   },
   {
     name: 'the priority of a signal is that of one copy',
     file: 'lib/scheduler/signal-priority.js',
     from: "Symbol.for('holdfast.signalPriority.1')",
     to: "Symbol('holdfast.signalPriority.1')",
-    tests: ['test/js/scheduler/two-copies.test.js'],
+    tests: ['test/tasks/two-copies.test.js'],
   },
 ];
 

@@ -73,7 +73,7 @@ function differenceOf(runtime, file, title) {
   return DIFFERENCES.find(
     (difference) =>
       difference.on.includes(runtime) &&
-      file.endsWith(`/${difference.file}.test.js`) &&
+      file.endsWith(`/${difference.file}.conformance.test.js`) &&
       title.endsWith(` › ${difference.test}`),
   )?.reason;
 }

@@ -5,7 +5,7 @@ const { once } = require('node:events');
 const { closeSync, openSync, readSync, writeSync } = require('node:fs');
 const { join } = require('node:path');
 
-const PROGRAM = join(__dirname, '../process/faults-program.js');
+const PROGRAM = join(__dirname, '../shared-memory/faults-program.js');
 const WATCHDOG_MS = 30_000;
 
 /** `struct Faults` of preload/faults.c. */

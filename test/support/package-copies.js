@@ -15,7 +15,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 
 const ROOT = path.join(__dirname, '../..');
-const PROGRAM = path.join(ROOT, 'test/process/two-copies-program.js');
+const PROGRAM = path.join(ROOT, 'test/copies/two-copies-program.js');
 const PARTS = ['package.json', 'lib', 'build/Release/holdfast.node'];
 
 /** State of a thread that copies share in one form, which another version may have changed. */

@@ -1,0 +1,111 @@
+'use strict';
+
+const fs = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { machineNow } = require('../../lib/backends/broker/machine-clock.js');
+const { STEAL } = require('../../lib/backends/broker/wire.js');
+const { openLockManager } = require('../../lib/index.js');
+const { removeLocks } = require('../support/broker-process.js');
+const { RawClient } = require('../support/raw-client.js');
+
+// The helper thread of a client reports the client's state to the broker, over a separate
+// connection. If the helper is slow the client has changed meanwhile: the report is old, and must
+// have no effect.
+
+let directory;
+let locks;
+let main;
+let helper;
+/** The session of both, another one in each test. */
+let client;
+let tests = 0;
+beforeAll(async () => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  locks = openLockManager({ backend: new BrokerBackend({ directory }) });
+  await locks.query();
+});
+afterAll(() => {
+  locks.close();
+  removeLocks(new BrokerFiles('default', directory));
+});
+beforeEach(async () => {
+  const place = new BrokerFiles('default', directory);
+  const claim = place.readEpoch(place.highestEpoch());
+  [main, helper] = await Promise.all([RawClient.open(claim), RawClient.open(claim)]);
+  tests += 1;
+  client = `client ${tests}`;
+  main.hello(client);
+});
+afterEach(() => {
+  main.close();
+  helper.close();
+});
+
+const WAITING = 0;
+const RELEASING = 2;
+/** The state of a request that was made, and released, at such times, as it crosses. */
+const told = (view, id, name, { t = 1, releasedAt = t } = {}) => [
+  view,
+  [id, name, 0, t, null],
+  0,
+  0,
+  releasedAt,
+];
+
+test('a lock that was granted after what it says is kept', async () => {
+  main.request(1, 'a');
+  main.say('c', 1, 0, 0);
+  main.request(2, 'b');
+  await main.next('g');
+  helper.hello(client, [], { isHelper: true, upTo: 1 });
+  await helper.ask('snapshot');
+  expect(await locks.request('b', { ifAvailable: true }, (lock) => lock)).toBe(null);
+});
+
+test('a request that was taken back after what it says is not made again', async () => {
+  main.request(1, 'c');
+  main.say('c', 1, 0, 0);
+  await main.ask('snapshot');
+  helper.hello(client, [told(WAITING, 1, 'c')], { isHelper: true, upTo: 1 });
+  expect((await helper.ask('snapshot')).held).toEqual([]);
+});
+
+test('a request that the client no longer reported when it came back, neither', async () => {
+  main.hello(client, [], { upTo: 1 });
+  await main.ask('snapshot');
+  helper.hello(client, [told(WAITING, 1, 'd')], { isHelper: true, upTo: 1 });
+  expect((await helper.ask('snapshot')).held).toEqual([]);
+});
+
+test('a request that has not left the socket of its client is made', async () => {
+  helper.hello(client, [told(WAITING, 1, 'e')], { isHelper: true, upTo: 1 });
+  expect((await helper.ask('snapshot')).held).toMatchObject([{ name: 'e' }]);
+  main.request(1, 'e'); // comes late
+  main.request(2, 'f');
+  const { held, pending } = await main.ask('snapshot');
+  expect([held.map(({ name }) => name), pending]).toEqual([['e', 'f'], []]);
+});
+
+test('a watch that the client has ended after what it says is not opened again', async () => {
+  await main.ask('watch', 1, null);
+  await main.ask('closeWatch', 1);
+  helper.say('?', 0, 'watch', 0, [1, null]);
+  helper.hello(client, [], { isHelper: true });
+  await helper.next('a');
+  main.request(1, 'h');
+  await main.next('g');
+  expect(await main.ask('readWatch', 1, 10)).toEqual([]);
+});
+
+test('a lock is released at the time of its release, not of its request', async () => {
+  main.request(1, 'g');
+  await main.next('g');
+  const now = machineNow();
+  const steal = [WAITING, [2, 'g', STEAL, now, null], 0, 0, now];
+  const released = told(RELEASING, 1, 'g', { releasedAt: now + 0.001 });
+  helper.hello(client, [released, steal], { isHelper: true, upTo: 2 });
+  expect((await helper.next('d'))[2]).toBe('stolen');
+});

@@ -1,0 +1,135 @@
+'use strict';
+
+jest.mock('../../lib/time.js', () => {
+  const { createManualTimers } = require('../support/manual-timers.js');
+  const { timers, ...manual } = createManualTimers();
+  const { setTimeout, clearTimeout } = timers;
+  return { ...jest.requireActual('../../lib/time.js'), setTimeout, clearTimeout, manual };
+});
+
+const fs = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { platformOf } = require('../../lib/backends/broker/platform.js');
+const { HEAD_BYTES, toAnswerBytes } = require('../../lib/backends/broker/sync-helper.js');
+const { manual } = require('../../lib/time.js');
+const { openLockManager } = require('../../lib/index.js');
+const { removeLocks } = require('../support/broker-process.js');
+
+// The message of a timeout names those who hold the lock, though only the broker knows them.
+
+const testWithStops = platformOf().hasStopSignals ? test : test.skip;
+
+let directory;
+let first;
+let second;
+beforeEach(async () => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  first = openLockManager({ backend: new BrokerBackend({ directory }) });
+  second = openLockManager({ backend: new BrokerBackend({ directory }) });
+  await first.query();
+  await second.query();
+});
+afterEach(() => {
+  first.close();
+  second.close();
+  removeLocks(new BrokerFiles('default', directory));
+});
+
+const notCalled = () => {
+  throw new Error('the lock was granted');
+};
+const NAMED =
+  `^The lock 'busy' was not granted within 20 ms; it is held by process ${process.pid}, ` +
+  "thread 0, label 'mine', for \\d+ ms";
+
+/**
+ * The message of a wait that timed out. The broker is asked for names for half a second at most: on
+ * a machine that is busy for longer, it takes another wait.
+ * @param {() => Promise<unknown>} wait
+ */
+async function messageWithNames(wait) {
+  for (;;) {
+    const { message } = await wait().catch((error) => error);
+    if (message.includes('held by')) return message;
+  }
+}
+
+test('a wait that timed out names the holder', async () => {
+  const held = await first.acquire('busy', { label: 'mine' });
+  const wait = () => second.request('busy', { timeout: 20 }, notCalled);
+  expect(await messageWithNames(wait)).toMatch(new RegExp(`${NAMED}$`));
+  held.release();
+});
+
+test('so does the wait of a blocked thread', async () => {
+  const held = await first.acquire('busy', { label: 'mine' });
+  const wait = async () => second.requestSync('busy', { timeout: 20 }, notCalled);
+  expect(await messageWithNames(wait)).toMatch(new RegExp(`${NAMED}$`));
+  held.release();
+});
+
+test('three of many holders are named', async () => {
+  const shared = { label: 'mine', mode: 'shared' };
+  const held = await Promise.all(Array.from({ length: 5 }, () => first.acquire('busy', shared)));
+  const wait = () => second.request('busy', { timeout: 20 }, notCalled);
+  expect(await messageWithNames(wait)).toMatch(
+    new RegExp(`${NAMED}(; process [^;]*){2}; and others$`),
+  );
+  for (const handle of held) handle.release();
+});
+
+testWithStops('an abort while the names are asked for is what rejects', async () => {
+  const held = await first.acquire('busy');
+  const stop = new AbortController();
+  const timeout = manual.delayOf(1); // passes when the broker is stopped
+  const waiting = second.request('busy', { timeout, signal: stop.signal }, notCalled);
+  while ((await first.query()).pending.length === 0);
+  const broker = stopBroker();
+  manual.fire(1);
+  setTimeout(() => stop.abort('mine'), 120);
+  await expect(waiting).rejects.toBe('mine');
+  process.kill(broker, 'SIGCONT');
+  held.release();
+});
+
+testWithStops('a stopped broker keeps no timeout from rejecting', async () => {
+  const held = await first.acquire('busy');
+  const waiting = second.request('busy', { timeout: manual.delayOf(1) }, notCalled);
+  while ((await first.query()).pending.length === 0);
+  const broker = stopBroker();
+  manual.fire(1);
+  await expect(waiting).rejects.toThrow(/^The lock 'busy' was not granted within \d+ ms$/);
+  process.kill(broker, 'SIGCONT');
+  held.release();
+});
+
+function stopBroker() {
+  const place = new BrokerFiles('default', directory);
+  const { pid } = place.readEpoch(place.highestEpoch());
+  process.kill(pid, 'SIGSTOP');
+  return pid;
+}
+
+test('a label that is too long for a blocked thread is no reason to wait for ever', async () => {
+  const held = await first.acquire('busy', { label: 'x'.repeat(10_000) });
+  expect(() => second.requestSync('busy', { timeout: 20 }, notCalled)).toThrow(
+    /^The lock 'busy' was not granted within 20 ms$/,
+  );
+  held.release();
+});
+
+test.each([
+  ['a value', { value: 'x'.repeat(5000) }, 'InvalidStateError', /too long/],
+  ['an error', { error: ['SecurityError', '\0'.repeat(5000)] }, 'SecurityError', /^\0+$/],
+])(
+  '%s that is too long for the shared buffer becomes an error that fits',
+  (_title, answer, ...of) => {
+    const bytes = toAnswerBytes(answer);
+    expect(bytes.length).toBeLessThanOrEqual(4096 + HEAD_BYTES);
+    const { error } = JSON.parse(bytes.toString());
+    expect(error).toEqual([of[0], expect.stringMatching(of[1])]);
+  },
+);

@@ -1,0 +1,261 @@
+'use strict';
+
+const fs = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { BrokerTable } = require('../../lib/backends/broker/server/broker-table.js');
+const { Journal, readLastJournal } = require('../../lib/backends/broker/server/journal.js');
+
+let directory;
+let place;
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  place = new BrokerFiles('jobs', directory);
+  place.ensure();
+});
+afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
+
+/** Of a hold limit: over before anything else happens. */
+const SHORTEST_MS = 1e-9;
+
+const DETAILS = {
+  clientId: 'c',
+  pid: 1,
+  pidNamespace: '',
+  threadId: 0,
+  thread: 't',
+  lifeline: 'l',
+};
+
+/** A broker's table with its journal, after what the one before has left. */
+function open(number) {
+  let journal;
+  const table = new BrokerTable((ofTable) => {
+    journal = new Journal(
+      place,
+      number,
+      () => ofTable.records(),
+      () => ofTable.owedBytes,
+    );
+    return journal;
+  }, number);
+  table.restore(readLastJournal(place, number).records);
+  journal.writeWhole();
+  journal.removeOlder();
+  return { table, journal };
+}
+
+const view = ({ held, pending }) => [
+  held.map(({ name, clientId }) => `${name} ${clientId}`),
+  pending.map(({ name, clientId }) => `${name} ${clientId}`),
+];
+
+/** A history that uses every kind of record; it stops before the last commit if asked to. */
+function play({ table, journal }) {
+  const [one, two] = ['one', 'two'].map((clientId) =>
+    table.openSession(clientId, { ...DETAILS, clientId }),
+  );
+  table.request(one, [1, 'a', 0, 1, null]);
+  table.request(two, [1, 'a', 0, 2, null]);
+  table.request(one, [2, 'a', 1, 3, [0, 0, 'label', '', 0, 0]]);
+  table.request(two, [2, 'b', 1, 4, null]);
+  journal.commit();
+  table.release(one, 1);
+  table.request(one, [3, 'b', 4, 5, null]); // steals from two
+  table.cancel(one, 2, false);
+  journal.commit();
+  table.request(one, [4, 'c', 0, 6, [0, SHORTEST_MS, '', '', 0, 0]]);
+  table.request(two, [3, 'c', 0, 7, null]);
+  table.release(one, 4); // too late
+  journal.commit();
+  return { one, two };
+}
+
+test('the next broker has the same holders, places, tokens and losses', () => {
+  const first = open(1);
+  play(first);
+  const before = first.table.inspect(DETAILS);
+  const { table } = open(2);
+  expect(view(table.snapshot())).toEqual([['a two', 'b one', 'c two'], []]);
+  expect(table.inspect(DETAILS).held.map(({ token }) => token)).toEqual(
+    before.held.map(({ token }) => token),
+  );
+  expect(table.sessions.get('two').entries.get(2).lossReason).toBe('stolen');
+  expect(table.sessions.get('one').entries.get(4).lossReason).toBe('expired');
+  const [, ...records] = first.table.records();
+  expect([...table.records()].slice(1)).toEqual(records);
+  expect(fs.readdirSync(place.folder).filter((name) => name.startsWith('journal'))).toEqual([
+    'journal.2',
+  ]);
+});
+
+test('tokens of the next broker are above the tokens of the one before, also of ended locks', () => {
+  const first = open(1);
+  const session = first.table.openSession('s', DETAILS);
+  first.table.request(session, [1, 'a', 0, 1, null]);
+  const { token } = first.table.inspect(DETAILS).held[0];
+  first.table.release(session, 1);
+  first.journal.commit();
+  const { table } = open(2);
+  table.request(table.openSession('s', DETAILS), [2, 'a', 0, 2, null]);
+  expect(table.inspect(DETAILS).held[0].token).toBeGreaterThan(token);
+});
+
+test('every beginning of a journal is a state in which no request excludes wrongly', () => {
+  play(open(1));
+  const file = path.join(place.folder, 'journal.1');
+  const whole = fs.readFileSync(file);
+  const end = whole.indexOf(0);
+  for (let length = whole.indexOf(10) + 1; length <= end; length += 1) {
+    fs.writeFileSync(file, whole.subarray(0, length));
+    const table = new BrokerTable(() => ({ add() {}, hasRoomFor: () => true }), 2);
+    table.restore(readLastJournal(place, 2).records);
+    table.processAll();
+    const names = table.snapshot().held.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length); // all of these are exclusive, but one alone
+  }
+});
+
+test('a loss that the client was notified of is forgotten, and noted once', () => {
+  const { table } = open(1);
+  const [one, two] = ['one', 'two'].map((clientId) =>
+    table.openSession(clientId, { ...DETAILS, clientId }),
+  );
+  table.request(one, [1, 'a', 0, 1, null]);
+  table.request(two, [1, 'a', 4, 2, null]); // steals
+  const ids = [];
+  // As for a client that comes back and does not tell of it any more.
+  for (const id of one.entries.keys()) {
+    ids.push(id);
+    if (ids.length < 3) table.cancel(one, id, false);
+  }
+  expect(ids).toEqual([1]);
+  expect(one.entries.size).toBe(0);
+});
+
+test('a queue keeps the order of its times, whatever the order of the records', () => {
+  const { table, journal } = open(1);
+  const sessions = ['x', 'y', 'z'].map((clientId) =>
+    table.openSession(clientId, { ...DETAILS, clientId }),
+  );
+  sessions.forEach((session, i) => table.request(session, [1, 'a', 0, i, null]));
+  sessions.forEach((session, i) => table.request(session, [2, 'a', 0, 10 - i, null]));
+  journal.commit();
+  const later = open(2).table;
+  expect(view(later.snapshot())[1]).toEqual(['a y', 'a z', 'a z', 'a y', 'a x']);
+});
+
+test('a broker neither reads nor removes the journal of a later one', () => {
+  open(1);
+  const later = open(7);
+  play(later);
+  const text = fs.readFileSync(place.journalFile(7), 'utf8');
+  expect(view(open(5).table.snapshot())).toEqual([[], []]);
+  expect(fs.readFileSync(place.journalFile(7), 'utf8')).toBe(text);
+  expect(place.journalNumbers().sort()).toEqual([5, 7]);
+  expect(view(open(8).table.snapshot())).toEqual(view(later.table.snapshot()));
+  expect(place.journalNumbers()).toEqual([8]);
+});
+
+test('a journal of another version is refused', () => {
+  fs.writeFileSync(path.join(place.folder, 'journal.1'), '["J",99,1,0,0]\n');
+  expect(() => readLastJournal(place, 2)).toThrow(/another version/);
+});
+
+const DAMAGES = [
+  ['that is no JSON', 'line 2', (lines) => lines.toSpliced(1, 1, 'noise')],
+  ['that is no record', 'line 3', (lines) => lines.toSpliced(2, 1, '{"S":1}')],
+  ['of an unknown kind', 'line 2', (lines) => lines.toSpliced(1, 1, '["X","s",1]')],
+  ['that names no session', 'line 4', (lines) => lines.toSpliced(3, 1, '["D",7,1]')],
+  ['that was cut off in the middle', 'line 2', (lines) => lines.toSpliced(1, 1, lines[1].slice(9))],
+  ['that became zeros', 'behind line 1', (lines) => lines.toSpliced(1, 1, '\0'.repeat(40))],
+];
+
+test.each(DAMAGES)('a line %s is a damage, wherever it is', (_title, where, damage) => {
+  play(open(1));
+  const file = path.join(place.folder, 'journal.1');
+  const lines = fs.readFileSync(file, 'utf8').split('\n');
+  fs.writeFileSync(file, damage([...lines]).join('\n'));
+  const last = readLastJournal(place, 2);
+  expect(last).toMatchObject({ records: [], damage: { file, where } });
+  expect(last.damage.records.length).toBeLessThan(lines.length);
+});
+
+test('after a damage tokens are above all that the journal may have named', () => {
+  const { table } = open(1);
+  const { table: next } = open(2);
+  const grant = (ofTable, id) => {
+    ofTable.request(ofTable.openSession('s', DETAILS), [id, `${id}`, 0, 1, null]);
+    return ofTable.inspect(DETAILS).held.at(-1).token;
+  };
+  const token = grant(table, 1);
+  const [high, low] = [Number(token >> 32n) + 7, 5];
+  next.passTokens([['G', 's', 1, high, low, 0]], 1000);
+  expect(grant(next, 2)).toBe((BigInt(high) << 32n) + 5n + 1000n + 1n);
+});
+
+test('of two that both say they hold it, the later grant counts; the earlier one was lost', () => {
+  const { table } = open(1);
+  const holds = [
+    ['one', [1, 'a', 0, 1, null], 5, 1],
+    ['two', [1, 'a', 4, 2, null], 5, 2], // stole it
+    ['one', [2, 'b', 1, 3, [2, 0, '', '', 0, 0]], 5, 3],
+    ['two', [2, 'b', 1, 4, [2, 0, '', '', 0, 0]], 5, 4],
+    ['two', [3, 'b', 1, 5, [2, 0, '', '', 0, 0]], 5, 5], // after the hold limit of the first one
+  ].map(([id, fields, high, low]) => ({
+    session: table.openSession(id, DETAILS),
+    fields,
+    high,
+    low,
+  }));
+  table.adopt(holds);
+  expect(table.inspect(DETAILS).held.map(({ token }) => Number(token & 0xffn))).toEqual([2, 4, 5]);
+  const losses = [1, 2].map((id) => table.sessions.get('one').entries.get(id).lossReason);
+  expect(losses).toEqual(['disconnected', 'disconnected']);
+});
+
+test('a journal grows by what is in force, not by what has been', () => {
+  const { table, journal } = open(1);
+  const session = table.openSession('s', DETAILS);
+  for (let id = 1; id <= 40_000; id += 1) {
+    table.request(session, [id, 'a', 0, id, null]);
+    table.release(session, id);
+    if (id % 100 === 0) journal.commit();
+  }
+  expect(fs.statSync(path.join(place.folder, 'journal.1')).size).toBeLessThan(2_000_000);
+});
+
+test('there is room for the ends of all that was taken, and no more is kept when they are over', () => {
+  const { table, journal } = open(1);
+  const sessions = ['x', 'y'].map((id) => table.openSession(id, DETAILS));
+  const holdLimit = [0, SHORTEST_MS, 'label', '', 0, 0];
+  for (let id = 1; id <= 3000; id += 1) {
+    for (const session of sessions) {
+      table.request(session, [id, 'a', id % 2, id, id % 7 === 0 ? holdLimit : null]);
+    }
+  }
+  journal.commit();
+  const file = path.join(place.folder, 'journal.1');
+  const whole = fs.statSync(file).size;
+  for (let id = 1; id <= 3000; id += 1) {
+    for (const session of sessions) {
+      table.release(session, id);
+      table.forget(session, id);
+    }
+    journal.commit();
+  }
+  for (const session of sessions) table.endSession(session, true);
+  journal.commit();
+  expect(fs.statSync(file).size).toBeLessThanOrEqual(whole);
+  expect(table.owedBytes).toBe(0);
+});
+
+test('an unwritten record has its room, too: the reserve is never used up', () => {
+  const { table, journal } = open(1);
+  const session = table.openSession('s', DETAILS);
+  for (let id = 1; id <= 2000; id += 1) table.request(session, [id, 'a', 0, id, null]);
+  journal.commit();
+  const text = fs.readFileSync(path.join(place.folder, 'journal.1'), 'utf8');
+  expect(text.length - text.indexOf('\0')).toBeGreaterThan(2 ** 15);
+});

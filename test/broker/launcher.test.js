@@ -1,0 +1,65 @@
+'use strict';
+
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { openLockManager } = require('../../lib/index.js');
+const { removeLocks } = require('../support/broker-process.js');
+
+let directory;
+let mark;
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  const place = new BrokerFiles('default', directory);
+  place.ensure();
+  mark = path.join(place.folder, 'starting.1');
+});
+afterEach(() => removeLocks(new BrokerFiles('default', directory)));
+
+/** By the clock, the process that has begun to start the broker has time for another hour. */
+function makeMarkLast() {
+  const inAnHour = new Date(Date.now() + 3_600_000);
+  fs.utimesSync(mark, inAnHour, inAnHour);
+}
+
+async function useLock() {
+  const locks = openLockManager({ backend: new BrokerBackend({ directory }) });
+  try {
+    return await locks.request('a', () => 'granted');
+  } finally {
+    locks.close();
+  }
+}
+
+test('a broker that is killed while it starts is followed by another one', async () => {
+  const use = useLock();
+  process.kill(Number(fs.readFileSync(mark, 'utf8')), 'SIGKILL');
+  makeMarkLast();
+  expect(await use).toBe('granted');
+});
+
+const ownPid = Object.getOwnPropertyDescriptor(process, 'pid');
+/** Deno does not let `process.pid` be changed. */
+const testWithOtherPid = ownPid.configurable ? test : test.skip;
+
+testWithOtherPid(
+  'the mark names the broker also where its starter has a longer number',
+  async () => {
+    Object.defineProperty(process, 'pid', { ...ownPid, value: 2 ** 31 });
+    const use = useLock();
+    Object.defineProperty(process, 'pid', ownPid);
+    process.kill(Number(fs.readFileSync(mark, 'utf8')), 'SIGKILL');
+    makeMarkLast();
+    expect(await use).toBe('granted');
+  },
+);
+
+test('so is one whose starter is killed, before it has started it', async () => {
+  const { pid } = spawnSync(process.execPath, ['-e', '']);
+  fs.writeFileSync(mark, String(pid));
+  makeMarkLast();
+  expect(await useLock()).toBe('granted');
+});

@@ -1,0 +1,110 @@
+'use strict';
+
+const fs = require('node:fs');
+const net = require('node:net');
+const { once } = require('node:events');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { platformOf } = require('../../lib/backends/broker/platform.js');
+const { BrokerTable } = require('../../lib/backends/broker/server/broker-table.js');
+const { SessionLifelines } = require('../../lib/backends/broker/server/recovery.js');
+
+// As on macOS: a refusal is no proof, the process has to be gone, or its number be another's.
+
+const DETAILS = { clientId: 'c', pid: process.pid, pidNamespace: '', threadId: 0, thread: 't' };
+
+let directory;
+let asked;
+let present;
+let place;
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  asked = [];
+  const startOf = async (pid) => {
+    asked.push(pid);
+    return typeof present === 'function' ? present() : present;
+  };
+  place = new BrokerFiles('jobs', directory, { ...platformOf('darwin'), startOf });
+  place.ensure();
+});
+afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
+
+/** The lifeline of a client that has ended: its file is still there. */
+async function deadLifeline() {
+  const name = place.newSocketName(place.lifelinesFolder);
+  const server = net.createServer().listen(`${directory}/now`);
+  await once(server, 'listening');
+  fs.renameSync(`${directory}/now`, name);
+  server.close();
+  return name;
+}
+
+/** A table of sessions and what it has noted. */
+function openTable() {
+  const records = [];
+  const table = new BrokerTable(() => ({ add: (r) => records.push(r), hasRoomFor: () => true }), 1);
+  return { table, records };
+}
+
+test('a client has ended when its number is of a process that started later', async () => {
+  present = 'Tuesday';
+  const lifeline = await deadLifeline();
+  const death = new Promise((resolve) => {
+    new SessionLifelines(place, resolve).watch({ lifeline, pid: process.pid, start: 'Monday' });
+  });
+  expect(await death).toBe(lifeline);
+});
+
+test('a client whose process is there is asked again, as long as it has not come back', async () => {
+  present = 'Monday';
+  const lifeline = await deadLifeline();
+  const deaths = [];
+  const lifelines = new SessionLifelines(place, (name) => deaths.push(name));
+  lifelines.watch({ lifeline, pid: process.pid, start: 'Monday' });
+  while (asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(deaths).toEqual([]);
+  const { table } = openTable();
+  const session = table.openSession('s', { ...DETAILS, lifeline });
+  await lifelines.hasCome(session);
+  const before = asked.length;
+  present = 'Tuesday';
+  lifelines.watch({ lifeline, pid: process.pid, start: 'Monday' }); // a separate watch again
+  while (deaths.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(asked.length).toBeGreaterThan(before);
+});
+
+test('a client that has left only a lifeline is asked for by the number in its name', async () => {
+  const lifeline = await deadLifeline();
+  const ended = lifeline.replace(/.{8}$/, (2 ** 22 + 1).toString(16).padStart(8, '0'));
+  fs.renameSync(lifeline, ended);
+  const death = new Promise((resolve) => {
+    new SessionLifelines(place, resolve).watch({ lifeline: ended });
+  });
+  expect(await death).toBe(ended);
+});
+
+test('the start of the process of a new client is noted, and survives the broker', async () => {
+  present = 'Monday';
+  const { table, records } = openTable();
+  const session = table.openSession('s', { ...DETAILS, lifeline: '/nowhere' });
+  session.connections = 1;
+  await new SessionLifelines(place, () => {}).hasCome(session);
+  for (const journal of [records, [...table.records()]]) {
+    const next = openTable().table;
+    next.restore(journal);
+    expect(next.sessions.get('s').start).toBe('Monday');
+  }
+});
+
+test('nothing is noted of who went away while it was looked at: it may have been another', async () => {
+  const { table, records } = openTable();
+  const session = table.openSession('s', { ...DETAILS, lifeline: '/nowhere' });
+  session.connections = 1;
+  present = () => {
+    session.connections = 0;
+    return 'Tuesday';
+  };
+  await new SessionLifelines(place, () => {}).hasCome(session);
+  expect(records.map(([kind]) => kind)).toEqual(['S']);
+});

@@ -1,0 +1,124 @@
+'use strict';
+
+const { AgentWatches } = require('../../lib/backends/etcd/agent-watches.js');
+const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
+
+const LONG_MS = 1_000_000;
+const bucket = new BucketKeys('prefix', 'bucket');
+
+/** A session that lives, and whose cluster answers reads when the test says so. */
+class FakeSession {
+  subscriptions = [];
+
+  bucketWatches = {
+    add: (watched) => {
+      this.subscriptions.push({ ...watched, cancel: () => {} });
+      return this.subscriptions.at(-1);
+    },
+  };
+
+  async read() {
+    await new Promise((resolve, reject) => {
+      this.answer = resolve;
+      this.refuse = reject;
+    });
+    return { revision: '4', responses: [{ response_range: { kvs: [] } }] };
+  }
+}
+
+/** The events of a watch when a lock is granted at this revision. */
+const grant = (revision) => ({
+  isPut: true,
+  key: bucket.ofName('a').heldKey('x', toRequestId(toLeaseId('7'), 1)),
+  value: '0 [0]',
+  revision,
+});
+
+let told;
+let watches;
+let session;
+function open(maxHoldUpMs, retryMs = LONG_MS) {
+  told = [];
+  session = new FakeSession();
+  watches = new AgentWatches(bucket, (id, events) => told.push(...events), {
+    maxHoldUpMs,
+    retryMs,
+  });
+  watches.open(1, undefined, session);
+}
+afterEach(() => watches.closeAll());
+
+const turn = () => new Promise(setImmediate);
+
+test('calls after a watch wait for the answer to it', async () => {
+  open(LONG_MS);
+  const done = [];
+  watches.after(() => done.push('after it'));
+  await turn();
+  done.push('answered');
+  session.answer();
+  await turn();
+  session.subscriptions[0].onEvents([grant('5')]);
+  expect(done).toEqual(['answered', 'after it']);
+  expect(told).toMatchObject([{ type: 'granted', token: 5n, lost: 0 }]);
+});
+
+test('a watch that is not answered holds up nothing for ever, and has missed something', async () => {
+  open(1);
+  await new Promise((resolve) => watches.after(resolve));
+  session.answer();
+  await turn();
+  session.subscriptions[0].onEvents([grant('5')]);
+  session.subscriptions[0].onEvents([grant('6')]);
+  expect(told).toMatchObject([
+    { token: 5n, lost: 1 },
+    { token: 6n, lost: 0 },
+  ]);
+});
+
+test('a watch sees all after what was read before it, wherever its stream breaks', async () => {
+  open(LONG_MS);
+  session.answer();
+  await turn();
+  expect(session.subscriptions).toMatchObject([{ from: '5' }]);
+});
+
+test('a watch whose read was refused holds up nothing, begins later, and has missed something', async () => {
+  open(LONG_MS, 1);
+  const done = new Promise((resolve) => watches.after(resolve));
+  const { answer } = session;
+  session.refuse(new Error('no right'));
+  await done;
+  while (session.answer === answer) await turn();
+  session.answer();
+  await turn();
+  session.subscriptions[0].onEvents([grant('5')]);
+  expect(told).toMatchObject([{ token: 5n, lost: 1 }]);
+});
+
+test('a watch that is closed before its answer holds up nothing, and sees nothing', async () => {
+  open(LONG_MS);
+  const done = new Promise((resolve) => watches.after(resolve));
+  watches.close(1);
+  await done;
+  session.answer();
+  await turn();
+  expect(session.subscriptions).toEqual([]);
+});
+
+test('a watch reports that it has missed what happened between two sessions', async () => {
+  open(LONG_MS);
+  session.answer();
+  await turn();
+  watches.onSessionLost();
+  const next = new FakeSession();
+  watches.onSession(next);
+  next.answer();
+  await turn();
+  next.subscriptions[0].onEvents([grant('5')]);
+  next.subscriptions[0].onEvents([grant('6')]);
+  expect(told).toMatchObject([
+    { token: 5n, lost: 1 },
+    { token: 6n, lost: 0 },
+  ]);
+});

@@ -1,0 +1,83 @@
+'use strict';
+
+const { inspect } = require('node:util');
+const { openLockManager } = require('../../lib/index.js');
+const { toClusterOptions } = require('../../lib/backends/etcd/cluster-options.js');
+
+describe('a URL of an etcd cluster', () => {
+  test('names hosts, a prefix and a time to live', () => {
+    expect(toClusterOptions('etcd://a:1,b,[::1]:3/my/app?ttl=30', { bucket: 'b' })).toMatchObject({
+      endpoints: ['a:1', 'b:2379', '[::1]:3'],
+      prefix: 'my/app',
+      ttlMs: 30_000,
+      bucket: 'b',
+      isEncrypted: false,
+    });
+  });
+
+  test('has defaults', () => {
+    expect(toClusterOptions('etcds://a')).toMatchObject({
+      endpoints: ['a:2379'],
+      prefix: 'holdfast',
+      ttlMs: 10_000,
+      bucket: 'default',
+      isEncrypted: true,
+    });
+  });
+
+  test('carries a user and a password, percent-encoded', () => {
+    const { user, password } = toClusterOptions('etcd://me:p%40%3Ass@a');
+    expect([user, password]).toEqual(['me', 'p@:ss']);
+  });
+
+  test.each([
+    'etcd:',
+    'etcd://',
+    'etcd://a:0',
+    'etcd://a:70000',
+    'etcd://a,,b',
+    'etcd://a?ttl=1',
+    'etcd://a?ttl=1.5',
+    'etcd://a?timeout=3',
+    'etcd://a/%zz',
+    'etcd://me@a?passwordFile=',
+    'http://a',
+  ])('%s is refused', (url) => {
+    expect(() => toClusterOptions(url)).toThrow(TypeError);
+  });
+
+  test('without TLS no certificate is taken', () => {
+    expect(() => toClusterOptions('etcd://a', { ca: 'pem' })).toThrow(/certificates need etcds:/);
+  });
+
+  test('its scheme may have upper case', () => {
+    expect(toClusterOptions('ETCDS://a')).toMatchObject({ isEncrypted: true });
+    expect(() => openLockManager({ url: 'ETCD://a:0' })).toThrow(/'a:0' is no host/);
+  });
+
+  test.each([
+    'etcd://me:secret@a?nothing=1',
+    'etcd://me:se/cret@a',
+    'etcd://me:se?cret@a',
+    'etcd://me:se#cret@a',
+    'etcd://me:se@cret@a',
+    'etcd://me:12?cret@a',
+    'etcd://joe@example.com:secret@a',
+    'etcd://joe@example.com:se/cret@a',
+    'me:secret@a/p',
+    'ETCD://me:secret@a?nothing=1',
+  ])('an error does not show the password of %s', (url) => {
+    for (const use of [toClusterOptions, (text) => openLockManager({ url: text })]) {
+      let error;
+      try {
+        use(url);
+      } catch (thrown) {
+        error = thrown;
+      }
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error.message).not.toMatch(/cret|'[^']*se'/);
+      expect(inspect({ ...error }, { depth: 9 })).toBe('{}');
+      expect(error.cause).toBeUndefined();
+    }
+  });
+});

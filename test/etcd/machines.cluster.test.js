@@ -1,0 +1,131 @@
+'use strict';
+
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
+const { EtcdStorm } = require('../support/etcd-storm.js');
+const { FalseClock, JUMPS, canSetClocks } = require('../support/false-clock.js');
+const { canSlowDisks, slowDiskOf } = require('../support/slow-disk.js');
+const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
+
+// Stress tests over faults that only root can cause on machines: a cable is unplugged, a disk is
+// slow, a clock is set. The rules are in storm.cluster.test.js.
+
+const ROUNDS = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? 3);
+/** An election takes one to two seconds. */
+const ELECTION_MS = 4_000;
+const TTL = '?ttl=5';
+const DAY_MS = 86_400_000;
+
+const testIf = (condition) => (condition ? test : test.skip);
+
+let network;
+let cluster;
+let storm;
+afterEach(async () => {
+  await storm?.stop();
+  await cluster?.stop();
+  network?.stop();
+  [network, cluster, storm] = [];
+});
+
+/** Three members and two machines with two processes each. */
+async function startOnMachines() {
+  network = new TestNetwork();
+  const control = network.addMachine();
+  const machines = Array.from({ length: 3 }, () => network.addMachine());
+  const hosts = machines.map((it) => ({ ...it, clientPort: 2379, peerPort: 2380 }));
+  cluster = await EtcdCluster.start({ hosts, launch: control.launch });
+  storm = new EtcdStorm(cluster);
+  const clients = Array.from({ length: 2 }, () => network.addMachine());
+  for (const [index, { launch }] of [...clients, ...clients].entries()) {
+    const env = { HOLDFAST_DIR: storm.homeOf(`machine ${index % 2}`) };
+    storm.add({ url: cluster.url('storm', TTL), launch, env });
+  }
+  await storm.untilAllProgress();
+  const machineOf = (member) => machines[cluster.members.indexOf(member)];
+  return { machineOf, clients };
+}
+
+testIf(canMakeNetworks)('the leader is cut off from all others, and comes back', async () => {
+  const { machineOf } = await startOnMachines();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const machine = machineOf(await cluster.leader());
+    machine.unplug();
+    await sleep(ELECTION_MS);
+    await storm.untilAllProgress();
+    machine.plugIn();
+    await cluster.untilHealthy();
+    await storm.untilAllProgress();
+  }
+  await storm.finish();
+});
+
+testIf(canMakeNetworks)(
+  'a machine of clients is cut off for longer than its leases live',
+  async () => {
+    const { clients } = await startOnMachines();
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const machine = clients[round % clients.length];
+      machine.unplug();
+      await sleep(7_000);
+      await storm.untilProgress(); // of the other machine
+      machine.plugIn();
+      await storm.untilAllProgress();
+    }
+    const ends = await storm.finish();
+    expect(ends.some(({ lost }) => lost > 0)).toBe(true);
+  },
+);
+
+describe('the disk of the leader takes a second for each write', () => {
+  testIf(canSlowDisks).each([
+    ['the leader may change', []],
+    ['the leader stays, and each change takes two seconds', ['--election-timeout=20000']],
+  ])('%s', async (_what, extra) => {
+    const stays = extra.length > 0;
+    cluster = await EtcdCluster.start({ size: 3, extra });
+    storm = new EtcdStorm(cluster);
+    for (let i = 0; i < 4; i += 1) storm.add({ url: cluster.url('storm', TTL) });
+    await storm.untilAllProgress();
+    for (let round = 0; round < (stays ? 1 : ROUNDS); round += 1) {
+      const leader = await cluster.leader();
+      storm.judge.excuse('*'); // a cluster that loses writes of leases may end them early
+      const slowness = await slowDiskOf(leader);
+      await sleep(ELECTION_MS);
+      await storm.untilAllProgress(3);
+      if (stays) expect((await cluster.leader()).pid).toBe(leader.pid);
+      await slowness.end();
+      await cluster.untilHealthy();
+      storm.judge.excuse('*', await cluster.revision());
+      await storm.untilAllProgress();
+    }
+    await storm.finish();
+  });
+});
+
+testIf(canSetClocks)('the wall clocks of all processes are set forth and back', async () => {
+  const directory = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  try {
+    const clock = new FalseClock(path.join(directory, 'clock'));
+    const { env } = clock;
+    cluster = await EtcdCluster.start();
+    storm = new EtcdStorm(cluster);
+    // Longer leases than the processes of a busy machine ever wait for their turn.
+    for (let i = 0; i < 4; i += 1) storm.add({ url: cluster.url('storm', '?ttl=30'), env });
+    await storm.untilAllProgress();
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const jump of JUMPS) {
+        await clock.set(jump);
+        await storm.untilAllProgress();
+      }
+    }
+    const ends = await storm.finish();
+    expect(ends.map(({ lost }) => lost)).toEqual([0, 0, 0, 0]);
+    // The last jump was seen.
+    for (const { wallClock } of ends) expect(wallClock).toBeLessThan(Date.now() - 9 * DAY_MS);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});

@@ -1,0 +1,143 @@
+'use strict';
+
+const { EventEmitter } = require('node:events');
+const { WatchStream } = require('../../lib/backends/etcd/watch-stream.js');
+
+const NO_WATCH = '-1';
+
+/** A member that answers what the test says. */
+class FakeStream extends EventEmitter {
+  isCanceled = false;
+  written = [];
+
+  write(message) {
+    this.written.push(message);
+  }
+
+  cancel() {
+    this.isCanceled = true;
+  }
+
+  /** @param {string} id  of a watch @param {object} [about] */
+  answer(id, about) {
+    const header = { revision: '5' };
+    this.emit('data', { watch_id: id, events: [], compact_revision: '0', header, ...about });
+  }
+
+  /** The numbers of the watches that it was asked for. */
+  get asked() {
+    const created = this.written.filter((it) => it.create_request !== undefined);
+    return created.map((it) => it.create_request.watch_id);
+  }
+}
+
+/** Any number of connections, and what waits for the next stream. */
+class FakeClient {
+  isClosed = false;
+  connection = {};
+  #opened = () => {};
+
+  async openStream() {
+    const stream = new FakeStream();
+    setImmediate(() => this.#opened(stream));
+    return { stream, connection: this.connection };
+  }
+
+  nextStream() {
+    return new Promise((resolve) => (this.#opened = resolve));
+  }
+
+  async replace() {
+    this.connection = {};
+  }
+
+  leave() {}
+}
+
+let client;
+let watches;
+beforeEach(() => {
+  client = new FakeClient();
+  watches = new WatchStream(client);
+});
+afterEach(() => watches.close());
+
+/** It lives, and is asked so twice: a watch may have its answer by then. */
+function checkTwice(stream) {
+  for (let i = 0; i < 2; i += 1) {
+    watches.check();
+    stream.answer(NO_WATCH);
+  }
+}
+
+const add = (key) => watches.add({ key, onEvents: () => {} });
+
+test('a watch that a living stream does not answer is asked for over another one', async () => {
+  const opening = client.nextStream();
+  const one = add('one');
+  const stream = await opening;
+  stream.answer(String(one.id), { created: true });
+  const other = add('other');
+  const reopening = client.nextStream();
+  checkTwice(stream);
+  const next = await reopening;
+  expect(stream.isCanceled).toBe(true);
+  expect(next.asked).toEqual([one, other].map(({ id }) => String(id)));
+  next.answer(String(other.id), { created: true });
+  await other.ready;
+});
+
+test('a stream is asked by a watch that sees nothing, and then by its end', async () => {
+  const opening = client.nextStream();
+  const one = add('one');
+  const stream = await opening;
+  stream.answer(String(one.id), { created: true });
+  stream.written = [];
+  checkTwice(stream);
+  checkTwice(stream);
+  const [made, ended, again] = stream.written.map(Object.values).flat();
+  expect(made).toMatchObject({ key: Buffer.from('one'), filters: [1, 0] });
+  expect(ended).toEqual({ watch_id: made.watch_id });
+  expect(new Set([one.id, made.watch_id, again.watch_id].map(String)).size).toBe(3);
+  expect(stream.isCanceled).toBe(false);
+});
+
+test('a stream that may not be asked so stays: the watches that it has continue', async () => {
+  const opening = client.nextStream();
+  const one = add('one');
+  const stream = await opening;
+  stream.answer(String(one.id), { created: true });
+  for (let i = 0; i < 3; i += 1) {
+    watches.check();
+    stream.answer(NO_WATCH, { created: true, canceled: true, cancel_reason: 'permission denied' });
+  }
+  await new Promise(setImmediate);
+  expect(stream.isCanceled).toBe(false);
+  expect(stream.written.slice(1).every((it) => it.create_request !== undefined)).toBe(true);
+});
+
+test('a stream whose watches are answered stays', async () => {
+  const opening = client.nextStream();
+  const one = add('one');
+  const stream = await opening;
+  stream.answer(String(one.id), { created: true });
+  checkTwice(stream);
+  checkTwice(stream);
+  await new Promise(setImmediate);
+  expect(stream.isCanceled).toBe(false);
+});
+
+test('the second time it is given longer', async () => {
+  const opening = client.nextStream();
+  add('one');
+  const stream = await opening;
+  const reopening = client.nextStream();
+  checkTwice(stream);
+  const next = await reopening;
+  checkTwice(next);
+  await new Promise(setImmediate);
+  expect(next.isCanceled).toBe(false);
+  checkTwice(next);
+  await new Promise(setImmediate);
+  expect(next.isCanceled).toBe(true);
+});

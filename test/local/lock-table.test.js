@@ -1,0 +1,139 @@
+'use strict';
+
+const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
+
+const DEFAULTS = {
+  name: 'a',
+  mode: 'exclusive',
+  ifAvailable: false,
+  steal: false,
+  extras: undefined,
+};
+
+function createAgent() {
+  const events = [];
+  return {
+    clientId: 'agent',
+    events,
+    onGranted: ({ request }) => events.push(`granted ${request.id}`),
+    onLost: ({ request }, reason) => events.push(`${reason} ${request.id}`),
+  };
+}
+
+let table;
+let agent;
+beforeEach(() => {
+  table = new LocalLockTable();
+  agent = createAgent();
+});
+
+const ask = (id, options) => table.request(agent, { ...DEFAULTS, id, ...options });
+const SHARED = { mode: 'shared' };
+
+test('a release grants all shared requests up to the next exclusive one, in their order', () => {
+  const holder = ask(0);
+  for (const [id, options] of [
+    [1, SHARED],
+    [2, SHARED],
+    [3, {}],
+    [4, SHARED],
+  ]) {
+    ask(id, options);
+  }
+  table.remove(holder);
+  expect(agent.events).toEqual(['granted 1', 'granted 2']);
+});
+
+test('a removed entry is removed once', () => {
+  const holder = ask(0);
+  ask(1);
+  table.remove(holder);
+  table.remove(holder);
+  expect(agent.events).toEqual(['granted 1']);
+});
+
+test('steal takes from all holders in their order and grants nothing that is queued', () => {
+  ask(0, SHARED);
+  ask(1, SHARED);
+  ask(2);
+  expect(ask(3, { steal: true }).isHeld).toBe(true);
+  expect(agent.events).toEqual(['stolen 0', 'stolen 1']);
+});
+
+test('removeAll() grants none of the removed entries', () => {
+  const entries = [ask(0), ask(1), ask(2)];
+  ask(3);
+  table.removeAll(entries);
+  expect(agent.events).toEqual(['granted 3']);
+});
+
+test('the tokens of grants rise over all names', () => {
+  const tokens = ['a', 'b', 'a'].map((name, id) => {
+    const entry = ask(id, { name });
+    table.remove(entry);
+    return entry.request.tokenHigh * 2 ** 32 + entry.request.tokenLow;
+  });
+  expect(tokens).toEqual([...tokens].sort((one, other) => one - other));
+});
+
+test('names that are no longer used take no room, except for one', () => {
+  for (let id = 0; id < 10; id += 1) {
+    const outer = ask(id, { name: `outer ${id}` });
+    const inner = ask(id, { name: `inner ${id}` });
+    table.remove(outer);
+    table.remove(inner);
+  }
+  expect(table.size).toBe(1);
+  expect(table.snapshot()).toEqual({ held: [], pending: [] });
+});
+
+test('a name that is used again while it is the last unused one keeps its holder', () => {
+  table.remove(ask(0, { name: 'a' }));
+  const holder = ask(1, { name: 'a' });
+  table.remove(ask(2, { name: 'b' }));
+  table.remove(ask(3, { name: 'c' }));
+  ask(4, { name: 'a' });
+  expect(table.snapshot()).toMatchObject({ held: [{ name: 'a' }], pending: [{ name: 'a' }] });
+  table.remove(holder);
+  expect(agent.events).toEqual(['granted 4']);
+});
+
+describe('the hold limit', () => {
+  const HOLD = { extras: { limit: 0, holdLimit: 5, label: '' } };
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+  /** Keeps the event loop busy, so that no timer can do it. */
+  function blockFor(durationMs) {
+    const end = performance.now() + durationMs;
+    while (performance.now() < end);
+  }
+
+  test('is kept at the release, where the thread was too busy for the timer', () => {
+    const holder = ask(0, HOLD);
+    ask(1);
+    blockFor(6);
+    table.remove(holder);
+    expect(holder.lossReason).toBe('expired');
+    expect(agent.events).toEqual(['granted 1']);
+  });
+
+  test('says nothing about a lock that was given up before', async () => {
+    table.remove(ask(0, HOLD));
+    blockFor(6);
+    await nextTurn();
+    await nextTurn();
+    expect(agent.events).toEqual([]);
+  });
+});
+
+test('a name whose requests ended together with others, in any order, has one table entry', () => {
+  const [first, other, second] = ['a', 'b', 'a'].map((name, id) => ask(id, { name }));
+  table.removeAll([first, other, second]);
+  const holder = ask(3, { name: 'a' });
+  // Another name is forgotten, and with it what was forgotten before.
+  table.remove(ask(4, { name: 'c' }));
+  table.remove(ask(5, { name: 'd' }));
+  const waiting = ask(6, { name: 'a' });
+  expect([holder.isHeld, waiting.isQueued]).toEqual([true, true]);
+  expect(table.snapshot()).toMatchObject({ held: [{ name: 'a' }], pending: [{ name: 'a' }] });
+});

@@ -1,0 +1,340 @@
+'use strict';
+
+const { once } = require('node:events');
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { Worker } = require('node:worker_threads');
+const { loadBinding } = require('../../lib/binding.js');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
+const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
+const { ask } = require('../support/recorded-request.js');
+const { sleepPastATurn } = require('../support/sleep-for.js');
+
+const MAX_KEPT = 8;
+
+let directory;
+let backends;
+/** Names of the native functions that were called since. */
+let calls;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  backends = [];
+  calls = [];
+});
+afterEach(() => {
+  for (const backend of backends) backend.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** A backend whose native calls are noted. */
+function open(options = {}) {
+  const native = loadBinding();
+  const { openAgent } = native;
+  native.openAgent = (...args) => {
+    const agent = openAgent(...args);
+    // Reaches the agent, which is freed otherwise.
+    const note = (name) => [name, (...values) => (calls.push(name), agent[name](...values))];
+    return Object.fromEntries(Object.keys(agent).map(note));
+  };
+  try {
+    const backend = new SharedMemoryBackend({ directory, sweeps: false, ...options });
+    backends.push(backend);
+    return backend;
+  } finally {
+    native.openAgent = openAgent;
+  }
+}
+
+/** Requests and releases the lock, as often as it takes until its record is kept. */
+function keep(backend, name = 'a') {
+  for (let i = 0; i < 2; i += 1) backend.release(ask(backend, GRANTED, name));
+  expect(calls.at(-1)).not.toBe('end');
+  calls = [];
+}
+
+/** Takes the kept lock without a native call but that which opens the gate. */
+function take(backend, name = 'a', options = {}) {
+  const before = calls.length;
+  const request = ask(backend, GRANTED, name, options);
+  expect(calls.slice(before).filter((call) => call !== 'openGate')).toEqual([]);
+  return request;
+}
+
+const isKept = (backend, name = 'a') => {
+  calls = [];
+  backend.release(ask(backend, GRANTED, name));
+  return !calls.includes('request') && !calls.includes('requestAgain');
+};
+
+describe('a name that comes back', () => {
+  test('is granted and released without a native call', () => {
+    const backend = open();
+    keep(backend);
+    for (let i = 0; i < 100; i += 1) backend.release(take(backend));
+    expect(calls).toEqual(['openGate']);
+  });
+
+  test('has a token for each hold, which rises by one', () => {
+    const backend = open();
+    keep(backend);
+    const tokens = [];
+    for (let i = 0; i < 3; i += 1) {
+      const request = take(backend);
+      tokens.push(request.token);
+      backend.release(request);
+    }
+    const last = ask(open(), GRANTED, 'b');
+    expect([...tokens, last.token]).toEqual([0n, 1n, 2n, 3n].map((i) => tokens[0] + i));
+  });
+
+  test('is held while it is taken, and free while it is not, for every reader', async () => {
+    const [backend, other] = [open(), open()];
+    for (const who of [backend, other]) {
+      keep(backend, `for ${who === other}`);
+      const name = `for ${who === other}`;
+      expect((await who.inspect()).held).toEqual([]);
+      for (let i = 0; i < 10; i += 1) backend.release(ask(backend, GRANTED, name));
+      const request = take(backend, name, { mode: 'shared' });
+      expect((await who.inspect()).held).toMatchObject([
+        { name, mode: 'shared', token: request.token, clientId: backend.clientId },
+      ]);
+      expect(who.isLocked(name)).toBe(true);
+      expect(who.holdersOf(name)).toMatchObject([{ token: request.token }]);
+      expect(backend.release(request)).toBe(undefined);
+      expect(who.isLocked(name)).toBe(false);
+      expect(who.holdersOf(name)).toEqual([]);
+      expect((await who.snapshot()).held).toEqual([]);
+    }
+  });
+
+  test('is there for another agent at once', () => {
+    const [backend, other] = [open(), open()];
+    keep(backend);
+    const theirs = ask(other, GRANTED, 'a');
+    ask(backend, MISSED, 'a', { ifAvailable: true });
+    other.release(theirs);
+  });
+
+  test('makes another agent wait while it is taken, which is granted it then', async () => {
+    const [backend, other] = [open(), open()];
+    keep(backend);
+    const mine = take(backend);
+    ask(other, MISSED, 'a', { ifAvailable: true });
+    const theirs = ask(other, QUEUED, 'a');
+    expect(backend.release(mine)).toBe(undefined);
+    await theirs.until('granted');
+    expect(theirs.token > mine.token).toBe(true);
+  });
+
+  test('makes this agent wait for itself', async () => {
+    const backend = open();
+    keep(backend);
+    const first = take(backend);
+    const second = ask(backend, QUEUED, 'a');
+    backend.release(first);
+    await second.until('granted');
+    backend.release(second);
+  });
+
+  test('can be shared by others', async () => {
+    const [backend, other] = [open(), open()];
+    keep(backend);
+    const mine = take(backend, 'a', { mode: 'shared' });
+    const theirs = ask(other, GRANTED, 'a', { mode: 'shared' });
+    const writer = ask(other, QUEUED, 'a');
+    backend.release(mine);
+    other.release(theirs);
+    await writer.until('granted');
+  });
+
+  test('stays locked while another request of this agent shares it and is released', () => {
+    const [backend, other] = [open(), open()];
+    keep(backend);
+    const first = take(backend, 'a', { mode: 'shared' });
+    for (let i = 0; i < 4; i += 1) {
+      backend.release(ask(backend, GRANTED, 'a', { mode: 'shared' }));
+      ask(other, MISSED, 'a', { ifAvailable: true });
+    }
+    expect(backend.release(first)).toBe(undefined);
+    other.release(ask(other, GRANTED, 'a'));
+  });
+
+  test('is stolen while it is taken, and its holder is notified', async () => {
+    const [backend, other] = [open(), open()];
+    keep(backend);
+    const mine = take(backend);
+    const theirs = ask(other, GRANTED, 'a', { steal: true });
+    await mine.until('lost: stolen');
+    other.release(theirs);
+    expect(backend.release(mine)).toBe(undefined);
+    backend.release(ask(backend, GRANTED, 'a'));
+  });
+
+  test('has a separate record again after a theft, though its id is the same', async () => {
+    const [backend, other] = [open(), open()];
+    keep(backend);
+    const mine = take(backend);
+    const id = mine.backendId;
+    other.release(ask(other, GRANTED, 'a', { steal: true }));
+    await mine.until('lost: stolen');
+    const extras = { limit: 0, holdLimit: 0, label: 'x', callSite: '', deadlock: 'warn' };
+    const next = ask(backend, GRANTED, 'a', { extras });
+    expect(next.backendId).toBe(id); // the view of the old record is detached
+    expect(backend.release(next)).toBe(undefined);
+    expect(other.isLocked('a')).toBe(false);
+  });
+
+  test('notifies a release of a loss that was not delivered yet', () => {
+    const [backend, other] = [open(), open()];
+    keep(backend);
+    const mine = take(backend);
+    ask(other, GRANTED, 'a', { steal: true });
+    expect(backend.release(mine)).toBe('stolen');
+  });
+
+  test('is released by a blocking release', () => {
+    const backend = open();
+    keep(backend);
+    expect(backend.releaseSync(take(backend))).toBe(undefined);
+    expect(calls).toEqual(['openGate']);
+  });
+
+  test('is kept in its last mode, and taken in any', () => {
+    const backend = open();
+    keep(backend);
+    for (const mode of ['shared', 'exclusive', 'shared']) {
+      const request = take(backend, 'a', { mode });
+      expect(backend.holdersOf('a')).toMatchObject([{ mode }]);
+      backend.release(request);
+      calls = [];
+      for (let i = 0; i < 40; i += 1) backend.release(ask(backend, GRANTED, 'a'));
+    }
+  });
+});
+
+test('names that do not come back are not kept', () => {
+  const backend = open();
+  for (let i = 0; i < 50; i += 1) backend.release(ask(backend, GRANTED, `${i}`));
+  expect(calls).not.toContain('endOrKeep');
+});
+
+test('an agent keeps a few names, and requests others as before', () => {
+  const backend = open();
+  for (let i = 0; i < MAX_KEPT; i += 1) keep(backend, `${i}`);
+  for (let i = 0; i < 3; i += 1) expect(isKept(backend, 'another')).toBe(false);
+  for (let i = 0; i < MAX_KEPT; i += 1) expect(isKept(backend, `${i}`)).toBe(true);
+});
+
+test('a full table takes back the cells of kept names', () => {
+  const backend = open({ capacity: 2 ** 20 });
+  for (let i = 0; i < MAX_KEPT; i += 1) keep(backend, `${i}`);
+  const { held } = fill(backend);
+  expect(held.length).toBeGreaterThan(100);
+  for (const request of held) backend.release(request);
+  for (let i = 0; i < MAX_KEPT; i += 1) backend.release(ask(backend, GRANTED, `${i}`));
+});
+
+/** Requests locks until the table is full. */
+function fill(backend) {
+  const held = [];
+  try {
+    for (;;) held.push(ask(backend, GRANTED, `${'x'.repeat(2000)} ${held.length}`));
+  } catch (error) {
+    expect(error.name).toBe('QuotaExceededError');
+    return { held, error };
+  }
+}
+
+test('a watcher sees every lock from its beginning on, and no name is kept meanwhile', async () => {
+  const [backend, other] = [open(), open()];
+  keep(backend);
+  const before = take(backend);
+  const watch = other.watch('a');
+  backend.release(before);
+  for (let i = 0; i < 20; i += 1) backend.release(ask(backend, GRANTED, 'a'));
+  const seen = [];
+  while (seen.length < 41) seen.push(...(await watch.read(100)));
+  expect(seen.map(({ type }) => type)).toEqual([
+    'released',
+    ...Array(20).fill(['granted', 'released']).flat(),
+  ]);
+  watch.close();
+});
+
+test('agents that alternate stop to keep the name', () => {
+  const [backend, other] = [open(), open()];
+  keep(backend);
+  calls = [];
+  for (let i = 0; i < 1000; i += 1) {
+    backend.release(ask(backend, GRANTED, 'a'));
+    other.release(ask(other, GRANTED, 'a'));
+  }
+  expect(calls.filter((call) => call === 'endOrKeep').length).toBeLessThan(20);
+});
+
+test('a record that is kept anew in the place of a closed one stays kept', () => {
+  const [backend, other] = [open(), open()];
+  keep(backend);
+  for (let i = 0; i < 100; i += 1) backend.release(take(backend)); // it was worth while
+  const theirs = ask(other, GRANTED, 'a');
+  other.release(theirs);
+  // Ordinary requests, until the name is kept again.
+  for (let i = 0; i < 12; i += 1) backend.release(ask(backend, GRANTED, 'a'));
+  calls = [];
+  for (let i = 0; i < 20; i += 1) backend.release(take(backend));
+  expect(calls.length).toBeLessThanOrEqual(1);
+});
+
+describe('close()', () => {
+  test('gives everything back, taken or not', () => {
+    const [backend, other] = [open(), open()];
+    keep(backend, 'a');
+    keep(backend, 'b');
+    const mine = take(backend, 'a');
+    backend.close();
+    expect(mine.told).toEqual(['lost: disconnected']);
+    expect(backend.release(mine)).toBe(undefined);
+    expect(() => backend.enqueue(mine)).toThrow('closed');
+    for (const name of ['a', 'b']) ask(other, GRANTED, name);
+  });
+});
+
+test('a thread that ends leaves to others what it has kept and holds', async () => {
+  const program = `
+    const { locks } = require(${JSON.stringify(require.resolve('../../lib/index.js'))});
+    (async () => {
+      for (let i = 0; i < 3; i += 1) await locks.request('a', () => {});
+      globalThis.held = await locks.acquire('a');
+      process.exit();
+    })();
+  `;
+  const env = { ...process.env, HOLDFAST_DIR: directory };
+  await once(new Worker(program, { eval: true, env }), 'exit');
+  ask(open(), GRANTED, 'a');
+});
+
+test('the loss of the lock table is reported, and what was kept is forgotten', async () => {
+  const backend = open();
+  keep(backend, 'a');
+  keep(backend, 'b');
+  const mine = take(backend, 'a');
+  rmSync(join(directory, 'default'), { recursive: true });
+  await sleepPastATurn(20); // it looks every 10 ms, once per turn
+  expect(() => ask(backend, GRANTED, 'b')).toThrow('removed or replaced');
+  await mine.until('lost: disconnected');
+  ask(backend, GRANTED, 'b');
+  ask(open(), MISSED, 'b', { ifAvailable: true }); // in the table that is there now
+});
+
+test('an environment without external buffers goes the ordinary way', () => {
+  const native = loadBinding();
+  const { openAgent } = native;
+  native.openAgent = (...args) =>
+    Object.assign(Object.create(openAgent(...args)), { view: () => null });
+  const backend = new SharedMemoryBackend({ directory, sweeps: false });
+  native.openAgent = openAgent;
+  for (let i = 0; i < 5; i += 1) backend.release(ask(backend, GRANTED, 'a'));
+  expect(backend.isLocked('a')).toBe(false);
+  backend.close();
+});

@@ -1,0 +1,31 @@
+'use strict';
+
+const { PendingLosses } = require('../../lib/backends/shared-memory/backend.js');
+
+const REQUEST = /** @type {any} */ ({});
+
+test('reports each once', () => {
+  const words = new PendingLosses();
+  const tell = jest.fn();
+  words.add(REQUEST, 'disconnected', tell);
+  words.flush();
+  words.flush();
+  expect(tell).toHaveBeenCalledTimes(1);
+});
+
+test('does not tell who has asked', () => {
+  const words = new PendingLosses();
+  const tell = jest.fn();
+  words.add(REQUEST, 'disconnected', tell);
+  expect(words.take(REQUEST)).toBe('disconnected');
+  expect(words.take(REQUEST)).toBeUndefined();
+  words.flush();
+  expect(tell).not.toHaveBeenCalled();
+});
+
+test('keeps for a later question what was not reported', () => {
+  const words = new PendingLosses();
+  words.add(REQUEST, 'expired');
+  words.flush();
+  expect(words.take(REQUEST)).toBe('expired');
+});
