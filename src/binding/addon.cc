@@ -118,11 +118,11 @@ napi_value Init(napi_env env, napi_value exports_value) {
   constant("MISSED", static_cast<uint64_t>(core::RequestOutcome::kMissed));
   SetEvents(exports);
   constant("HAS_EVENTS", kHasEvents);
-  constant("IS_KEPT", kIsBiased);
+  constant("IS_BIASED", kIsBiased);
   constant("SLOT_SHIFT", kSlotShift);
-  constant("MAX_KEPT", core::BiasedSlots::kMax);
-  constant("GATE_WORD", kGateWord);
-  constant("GATE_WORDS", kGateWords);
+  constant("MAX_BIASED", core::BiasedSlots::kMax);
+  constant("BUDGET_WORD", kBudgetWord);
+  constant("BUDGET_WORDS", kBudgetWords);
   constant("FREED_WORD", kFreedWord);
   constant("TURN_WORD", kTurnWord);
   constant("STATES_WORD", kStatesWord);

@@ -68,7 +68,7 @@ std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env, const core::AttachOptio
     return nullptr;
   }
   const auto close_gate = [](void* self) {
-    static_cast<AgentWrap*>(self)->words_[kGateWord] = kForkedGate;
+    static_cast<AgentWrap*>(self)->words_[kBudgetWord] = kForkedBudget;
   };
   const Status guarded = wrap->fork_guard_.Register(close_gate, wrap.get());
   if (!guarded.ok()) {
@@ -107,9 +107,9 @@ napi_value AgentWrap::Functions() {
   add("requestWithExtras", &AgentWrap::RequestWithExtras);
   add("end", &AgentWrap::End);
   add("timeOut", &AgentWrap::TimeOut);
-  add("endOrKeep", &AgentWrap::EndOrBias);
-  add("dropKept", &AgentWrap::DropBiased);
-  add("openGate", &AgentWrap::OpenGate);
+  add("endOrBias", &AgentWrap::EndOrBias);
+  add("dropBiased", &AgentWrap::DropBiased);
+  add("renewBudget", &AgentWrap::RenewBudget);
   add("view", &AgentWrap::View);
   add("tokenView", &AgentWrap::TokenView);
   add("isHeld", &AgentWrap::IsHeld);
@@ -152,7 +152,7 @@ void AgentWrap::Close(core::EndReason reason) {
   handles_ = nullptr;
   wait_walk_.reset();
   fork_guard_.Unregister();
-  if (agent_ != nullptr) CloseGate();
+  if (agent_ != nullptr) EndBudget();
   // Node detaches them when the environment ends.
   for (JsReference& view : views_) view.Reset();
   token_view_.Reset();
@@ -168,7 +168,7 @@ void AgentWrap::Close(core::EndReason reason) {
 void AgentWrap::OnPrepare() {
   agent_->BeginTurn();
   if (agent_->SaysThatItSleeps()) agent_->WakeUp();  // BeReachable() has said so
-  CloseGate();
+  EndBudget();
   handles_->DoNotSleep(false);
   if (HasReport()) Deliver();
   const bool expects_more = agent_ != nullptr && agent_->queued() > 0 && DeliverWhatIsNear();
@@ -189,7 +189,7 @@ void AgentWrap::Hold() {
 // A biased lock may be acquired without a call while the acquisition budget lasts.
 void AgentWrap::LetGoIfIdle() {
   if (!is_held_ || HasReport() || HasTaken() || !agent_->IsIdle()) return;
-  CloseGate();
+  EndBudget();
   is_held_ = false;
   functions_.LetGo();
 }
@@ -635,10 +635,10 @@ napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
 }
 
 // The functions of an agent with which JavaScript keeps names: JavaScript acquires and releases a
-// biased record through a view of the record's bytes (docs/decisions/0025-kept-names.md).
+// biased record through a view of the record's bytes (docs/decisions/0025-biased-locks.md).
 
-// endOrKeep(id) -> like end(id), or IS_KEPT | slot << SLOT_SHIFT: the record is kept, its states
-// are in the buffer, and the id stays in use
+// endOrBias(id) -> like end(id), or IS_BIASED | slot << SLOT_SHIFT: the record is biased, its
+// states are in the buffer, and the id stays in use
 napi_value AgentWrap::EndOrBias(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
@@ -654,7 +654,7 @@ napi_value AgentWrap::EndOrBias(napi_env env, napi_callback_info info) {
   return ToJs(env, self->AnswerOf(core::Loss::kNone) | kIsBiased | released.slot << kSlotShift);
 }
 
-// dropKept(id): frees a biased record that is not taken, and detaches its view
+// dropBiased(id): frees a biased record that is not held, and detaches its view
 napi_value AgentWrap::DropBiased(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
@@ -666,21 +666,22 @@ napi_value AgentWrap::DropBiased(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-// openGate() -> boolean: JavaScript may take biased locks again, in this turn of the loop
-napi_value AgentWrap::OpenGate(napi_env env, napi_callback_info info) {
+// renewBudget() -> boolean: JavaScript may acquire biased locks again, in this turn of the loop
+napi_value AgentWrap::RenewBudget(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   AgentWrap* const self = call.self();
   if (self == nullptr) return Quit(env);
-  if (self->agent_ == nullptr || self->words_[kGateWord] == kForkedGate) return ToJs(env, false);
+  if (self->agent_ == nullptr || self->words_[kBudgetWord] == kForkedBudget)
+    return ToJs(env, false);
   self->agent_->BeginTurn();  // checks that the table is still in place
   if (!self->agent_->CheckUsable().ok()) return ToJs(env, false);
   self->Hold();
-  self->words_[kGateWord] = kOpenGate;
+  self->words_[kBudgetWord] = kFullBudget;
   self->WriteToken(kTurnWord, self->agent_->turn_ms());
   return ToJs(env, true);
 }
 
-// view(slot) -> an ArrayBuffer over the record that endOrKeep() has kept there; null: this
+// view(slot) -> an ArrayBuffer over the record that endOrBias() has biased there; null: this
 // environment has none
 napi_value AgentWrap::View(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
@@ -725,7 +726,7 @@ void AgentWrap::DetachViews() {
 
 // Between two turns, or in a call from JavaScript, which checks the gate before it stores.
 void AgentWrap::OnBiasedSlotFreed(uint32_t slot) {
-  CloseGate();
+  EndBudget();
   words_[kFreedWord] |= 1U << slot;
   const JsScope scope(env_);
   if (scope.is_open()) Detach(views_[slot]);

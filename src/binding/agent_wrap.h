@@ -1,4 +1,4 @@
-// An agent for JavaScript: an object with functions (agent_calls.cc), and a callback for events.
+// An agent for JavaScript: an object with functions (agent_wrap.cc), and a callback for events.
 //
 // Values in, values out, wake-ups: this folder decides nothing about locks.
 #ifndef HOLDFAST_BINDING_AGENT_WRAP_H_
@@ -31,7 +31,7 @@ inline constexpr uint32_t kOutcomeBits = 2;
 
 // A bit in the answer of end(): there is an event, which need not wait for a turn of the loop.
 inline constexpr uint32_t kHasEvents = 8;
-// In the answer of endOrKeep(): the record is biased, in the slot that stands above kSlotShift.
+// In the answer of endOrBias(): the record is biased, in the slot that stands above kSlotShift.
 inline constexpr uint32_t kIsBiased = 16;
 inline constexpr uint32_t kSlotShift = 5;
 
@@ -54,19 +54,19 @@ static_assert(kHasEvents > static_cast<uint32_t>(core::Loss::kDamaged));
 inline constexpr uint32_t kTokenWords = 2;
 inline constexpr uint32_t kEventWords = 4;
 inline constexpr uint32_t kMaxEvents = 255;
-inline constexpr uint32_t kGateWord = kTokenWords + kEventWords * kMaxEvents;
+inline constexpr uint32_t kBudgetWord = kTokenWords + kEventWords * kMaxEvents;
 
-// Behind the events, from kGateWord on: how often JavaScript may still acquire a biased lock before
-// it asks openGate(), kForkedGate in a forked child; the slots that native code has freed, a bit
-// each; the time of this turn of the loop, high and low half; the states of the record that
-// endOrKeep() has kept, idle and taken.
-inline constexpr uint32_t kGateWords = 6;
-inline constexpr uint32_t kFreedWord = kGateWord + 1;
-inline constexpr uint32_t kTurnWord = kGateWord + 2;
-inline constexpr uint32_t kStatesWord = kGateWord + 4;
-inline constexpr uint32_t kBufferWords = kGateWord + kGateWords;
-inline constexpr uint32_t kOpenGate = 1000;
-inline constexpr uint32_t kForkedGate = UINT32_MAX;  // -1 for JavaScript
+// Behind the events, from kBudgetWord on: how often JavaScript may still acquire a biased lock
+// before it asks renewBudget(), kForkedBudget in a forked child; the slots that native code has
+// freed, a bit each; the time of this turn of the loop, high and low half; the states of the record
+// that endOrBias() has biased, free and held.
+inline constexpr uint32_t kBudgetWords = 6;
+inline constexpr uint32_t kFreedWord = kBudgetWord + 1;
+inline constexpr uint32_t kTurnWord = kBudgetWord + 2;
+inline constexpr uint32_t kStatesWord = kBudgetWord + 4;
+inline constexpr uint32_t kBufferWords = kBudgetWord + kBudgetWords;
+inline constexpr uint32_t kFullBudget = 1000;
+inline constexpr uint32_t kForkedBudget = UINT32_MAX;  // -1 for JavaScript
 
 // The values of an event of readWatch(): name, type (LockEvent), mode, client id, process id,
 // thread id, token (high, low half), time, how many events were lost before it, the low half of the
@@ -106,7 +106,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::BiasObserve
   static napi_value TimeOut(napi_env env, napi_callback_info info);
   static napi_value EndOrBias(napi_env env, napi_callback_info info);
   static napi_value DropBiased(napi_env env, napi_callback_info info);
-  static napi_value OpenGate(napi_env env, napi_callback_info info);
+  static napi_value RenewBudget(napi_env env, napi_callback_info info);
   static napi_value View(napi_env env, napi_callback_info info);
   static napi_value TokenView(napi_env env, napi_callback_info info);
   static napi_value IsHeld(napi_env env, napi_callback_info info);
@@ -147,8 +147,8 @@ class AgentWrap final : private LoopHandles::Listener, private core::BiasObserve
   napi_value MakeView(void* data, size_t bytes, JsReference& reference);
   void Detach(JsReference& view);
   void DetachViews();
-  void CloseGate() {
-    if (words_[kGateWord] != kForkedGate) words_[kGateWord] = 0;
+  void EndBudget() {
+    if (words_[kBudgetWord] != kForkedBudget) words_[kBudgetWord] = 0;
   }
   uint32_t AnswerOf(core::Loss loss) const;
   void OnPrepare() override;

@@ -194,7 +194,7 @@ Loss Agent::End(uint32_t id, EndReason reason) {
   }
   if (state == EntryState::kArriving) return EndLater(id, reason, CellState::kFree);
   if (!HasRecord(state)) return Loss::kNone;
-  if (state == EntryState::kBiased) kept_.Free(id);
+  if (state == EntryState::kBiased) biased_slots_.Free(id);
   return EndEntry(id, reason);
 }
 
@@ -283,7 +283,7 @@ uint32_t Agent::TakeEntry() {
 }
 
 void Agent::FreeEntry(uint32_t id) {
-  if (entries_[id].state == EntryState::kBiased) kept_.Free(id);
+  if (entries_[id].state == EntryState::kBiased) biased_slots_.Free(id);
   ForgetHold(entries_[id]);
   SetState(id, EntryState::kFree);
   --in_use_;
@@ -361,31 +361,31 @@ void Agent::Close(EndReason reason) {
 }
 
 // How an agent keeps the records of names that it used last
-// (docs/decisions/0025-kept-names.md).
+// (docs/decisions/0025-biased-locks.md).
 
 Agent::Released Agent::EndOrBias(uint32_t id) {
   const bool may_keep = id < entries_.size() && entries_[id].state == EntryState::kHeld &&
-                        kept_.HasRoom() && !attachment_->IsForkedChild();
+                        biased_slots_.HasRoom() && !attachment_->IsForkedChild();
   if (!may_keep) return {End(id)};
   CellState state = CellState::kFree;
-  const Result<bool> is_kept =
+  const Result<bool> is_biased =
       attachment_->lock_table().EndOrBias(entries_[id].record, kNoWait, state);
-  if (is_kept.status().code() == StatusCode::kBusy) {
+  if (is_biased.status().code() == StatusCode::kBusy) {
     return {EndLater(id, EndReason::kReleased, state)};
   }
-  if (is_kept.ok() && *is_kept) {
+  if (is_biased.ok() && *is_biased) {
     ForgetHold(entries_[id]);
     SetState(id, EntryState::kBiased);
     const segment::RequestCell& record = segment::AsRequest(
         *attachment_->lock_table().segment().CellByNumber(entries_[id].record.cell - 1));
-    return {Loss::kNone, kept_.Add(id, record.token.Get())};
+    return {Loss::kNone, biased_slots_.Add(id, record.token.Get())};
   }
   FreeEntry(id);
   return {LossOf(state)};
 }
 
 segment::RequestCell& Agent::BiasedRecord(uint32_t slot) const {
-  const RecordRef& record = entries_[kept_.IdOf(slot)].record;
+  const RecordRef& record = entries_[biased_slots_.IdOf(slot)].record;
   return segment::AsRequest(*attachment_->lock_table().segment().CellByNumber(record.cell - 1));
 }
 
@@ -416,7 +416,7 @@ bool Agent::IsIdle() const {
 bool Agent::EndIdleBiased() {
   bool has_ended = false;
   for (uint32_t slot = 0; slot < BiasedSlots::kMax; ++slot) {
-    const uint32_t id = kept_.IdOf(slot);
+    const uint32_t id = biased_slots_.IdOf(slot);
     if (id == BiasedSlots::kNone) continue;
     const CellState state = BiasedRecord(slot).state.Get();
     const bool is_idle =
@@ -434,11 +434,11 @@ bool Agent::EndIdleBiased() {
 // and what others have revoked, so that the table has its cells back.
 void Agent::SweepBiased() {
   for (uint32_t slot = 0; slot < BiasedSlots::kMax; ++slot) {
-    const uint32_t id = kept_.IdOf(slot);
+    const uint32_t id = biased_slots_.IdOf(slot);
     if (id == BiasedSlots::kNone) continue;
     const segment::RequestCell& record = BiasedRecord(slot);
     const CellState state = record.state.Get();
-    const bool is_unused = kept_.IsIdle(slot, record.token.Get()) &&
+    const bool is_unused = biased_slots_.IsIdle(slot, record.token.Get()) &&
                            state == segment::BiasedFreeState(BiasedTicket(slot));
     if (!is_unused && state != CellState::kRevoked) continue;
     const RecordRef ref = entries_[id].record;

@@ -145,16 +145,18 @@ class Agent {
   };
   Released EndOrBias(uint32_t id);
   bool IsBiasedSlot(uint32_t slot) const {
-    return slot < BiasedSlots::kMax && kept_.IdOf(slot) != BiasedSlots::kNone;
+    return slot < BiasedSlots::kMax && biased_slots_.IdOf(slot) != BiasedSlots::kNone;
   }
   // The record in a slot. JavaScript takes it and gives it back through a view of it; these two do
   // the same. False: it was revoked.
   segment::RequestCell& BiasedRecord(uint32_t slot) const;
-  uint64_t BiasedTicket(uint32_t slot) const { return entries_[kept_.IdOf(slot)].record.ticket; }
+  uint64_t BiasedTicket(uint32_t slot) const {
+    return entries_[biased_slots_.IdOf(slot)].record.ticket;
+  }
   uint64_t AcquireBiased(uint32_t slot, LockMode mode);
   bool ReleaseBiased(uint32_t slot);
   // Notified before this agent frees a biased record: nothing may be stored into it from then on.
-  void SetBiasObserver(BiasObserver* observer) { kept_.SetObserver(observer); }
+  void SetBiasObserver(BiasObserver* observer) { biased_slots_.SetObserver(observer); }
   segment::Shared<uint64_t>& last_token() {
     return attachment_->lock_table().segment().header().last_token;
   }
@@ -382,7 +384,7 @@ class Agent {
   std::vector<RecordEvent> records_;  // kept to reuse its memory
   std::vector<RecordRef> blocked_;    // waiting requests whose blockers may have changed
   AgentWatches watches_;
-  BiasedSlots kept_;
+  BiasedSlots biased_slots_;
   uint32_t queued_ = 0;
   Waiter waiter_;  // whether queued_ is above 0
   uint32_t in_use_ = 0;

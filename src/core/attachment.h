@@ -62,7 +62,7 @@ class Attachment {
   Status CheckPlace(uint64_t now_ns);
 
   // Watches the process that has executed this operation, an end or a steal of an agent of this
-  // process. The executor may have died before it rang the agents whose locks the operation has
+  // process. The combiner may have died before it rang the agents whose locks the operation has
   // granted or taken. Any thread.
   void FollowCombiner(const segment::OperationCell& operation);
 

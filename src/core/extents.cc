@@ -16,7 +16,7 @@ constexpr uint32_t kSlotBits = 11;  // of ProcessRef::ToShortWord
 
 }  // namespace
 
-// Claims an extent that is free, or whose claimer was reaped: before that an publication list may
+// Claims an extent that is free, or whose claimer was reaped: before that a publication list may
 // contain its operations.
 bool ExtentGrowth::TryClaim(uint32_t extent) {
   segment::Shared<uint32_t>& owner = segment_.extent_owner(extent);

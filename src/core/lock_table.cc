@@ -182,8 +182,8 @@ Result<bool> LockTable::EndOrBias(const RecordRef& record, uint64_t timeout_ns, 
     state = request->state.Get();
     const bool may_be_biased = state == CellState::kHeld || segment::IsBiased(state);
     if (may_be_biased && request->hold_limit_ns.Get() == 0) {
-      const bool is_kept = ShardRules(view, wake_queue).EndOrBias(record.cell, *request);
-      if (view.header().dirty.Get() == 0) return is_kept;
+      const bool is_biased = ShardRules(view, wake_queue).EndOrBias(record.cell, *request);
+      if (view.header().dirty.Get() == 0) return is_biased;
     }
   }
   const Result<CellState> ended = End(record, timeout_ns, EndReason::kReleased, state);
@@ -295,7 +295,7 @@ Status LockTable::Reap(ProcessRef process, uint64_t timeout_ns, ReapProgress& re
     WakeQueue(segment_, host_).AddUnrung();
   }
   if (!result.ok()) return result;
-  if (!rest.shards.empty()) return Status(StatusCode::kBusy, "somebody is still inside a shard");
+  if (!rest.shards.empty()) return Status(StatusCode::kBusy, "a thread is still inside a shard");
   host_.RemoveLifeline(process);
   NoteCleaned(process);
   return Status();
@@ -388,7 +388,7 @@ void LockTable::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& wa
   position.is_complete = id == kNoCell;
 }
 
-// How the lock manager uses the publication_lists of the shards (segment/publication_list.h).
+// How the lock table uses the publication lists of the shards (segment/publication_list.h).
 
 using segment::OperationCell;
 using segment::OperationState;
@@ -427,11 +427,11 @@ void LockTable::CombineIfUnlocked(uint32_t shard) {
 void LockTable::Combine(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   view.header().changes.Set(view.header().changes.Get() + 1);
-  Combiner executor(view, wake_queue, self_);
+  Combiner combiner(view, wake_queue, self_);
   segment::PublicationReader publications(view);
   CellId id = segment::kNoCell;
   while (OperationCell* const operation = publications.Next(id)) {
-    executor.Execute(id, *operation, Combiner::Occasion::kPublished);
+    combiner.Execute(id, *operation, Combiner::Occasion::kPublished);
   }
   if (view.header().dirty.Get() != 0) Repair(shard, wake_queue);
 }
@@ -445,7 +445,7 @@ bool LockTable::IsOwnerDead(const OperationCell& operation) const {
 
 void LockTable::ExecuteAfterRepair(const ShardView& view, WakeQueue& wake_queue,
                                    const std::vector<OperationRef>& operations) {
-  Combiner executor(view, wake_queue, self_);
+  Combiner combiner(view, wake_queue, self_);
   for (const OperationRef& found : operations) {
     OperationCell* const operation = segment::PendingOperation(view, found);
     if (operation == nullptr) continue;
@@ -453,7 +453,7 @@ void LockTable::ExecuteAfterRepair(const ShardView& view, WakeQueue& wake_queue,
       operation->state.Publish(OperationState::kExecuted);
       continue;
     }
-    if (!executor.Execute(found.id, *operation, Combiner::Occasion::kRepair)) return;
+    if (!combiner.Execute(found.id, *operation, Combiner::Occasion::kRepair)) return;
   }
 }
 
@@ -463,11 +463,11 @@ Status LockTable::ExecutePublished(uint32_t shard, const std::vector<OperationRe
   const Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(segment_, shard);
-  Combiner executor(view, wake_queue, self_);
+  Combiner combiner(view, wake_queue, self_);
   for (const OperationRef& lost : operations) {
     OperationCell* const operation = segment::PendingOperation(view, lost);
     if (operation == nullptr) continue;
-    executor.Execute(lost.id, *operation, Combiner::Occasion::kRepair);
+    combiner.Execute(lost.id, *operation, Combiner::Occasion::kRepair);
   }
   return Status();
 }

@@ -64,7 +64,7 @@ class LockTable final : public segment::PublicationHandler {
   void CombineIfUnlocked(uint32_t shard) override;
 
   // Ends everything of an agent whose thread or process has ended, or which closes: requests, locks
-  // and watches. `has_operations`: an publication list may still have operations of it.
+  // and watches. `has_operations`: a publication list may still have operations of it.
   // Standard: "terminate remaining locks and requests" (#agent-integration).
   Status TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
                         EndReason ending = EndReason::kOwnerDied, bool has_operations = true);

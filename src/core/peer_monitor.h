@@ -24,10 +24,10 @@ namespace holdfast::core {
 class PeerMonitor final : public BackgroundJob {
  public:
   PeerMonitor(LockTable& lock_table, const platform::BucketDirectory& directory,
-              DeadProcessFinder& reaper)
+              DeadProcessFinder& finder)
       : lock_table_(lock_table),
         directory_(directory),
-        dead_process_finder_(reaper),
+        dead_process_finder_(finder),
         watched_(lock_table.segment().geometry().processes) {}
 
   // From the next Run() on the death of this process is noticed. Any thread.

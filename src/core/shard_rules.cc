@@ -127,9 +127,9 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
 
 // Takes every held lock of the name and holds it instead. The intent is committed first: a repair
 // finds kStealing and takes the locks that are still held (older tickets only).
-void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
-  WakeBeforeSteal(thief, name);
-  thief.state.Publish(CellState::kStealing);
+void ShardRules::Steal(CellId id, RequestCell& stealer, NameCell& name) {
+  WakeBeforeSteal(stealer, name);
+  stealer.state.Publish(CellState::kStealing);
   for (uint32_t steps = 0; steps <= shard_.MaxCells(); ++steps) {
     const CellId victim_id = name.held_head.Get();
     if (victim_id == kNoCell) break;
@@ -142,19 +142,19 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
     PostEvent(victim_id, *victim);
   }
   const WatchRingWriter note(shard_, kRoutine);
-  thief.state.Publish(CellState::kHeld);
-  note.Write(wake_queue_.host(), LockEvent::kGranted, thief, name);
-  if (!AddHeld(id, thief, name)) return;
-  if (thief.hold_limit_ns.Get() != 0) ReportHoldLimit(name);
+  stealer.state.Publish(CellState::kHeld);
+  note.Write(wake_queue_.host(), LockEvent::kGranted, stealer, name);
+  if (!AddHeld(id, stealer, name)) return;
+  if (stealer.hold_limit_ns.Get() != 0) ReportHoldLimit(name);
 }
 
 // The first waiter watches the previous holders, and no process watches the stealer yet. So the
 // waiter is rung here, inside the shard and before the steal: the stealer may die before a later
 // ring. The waiter cannot enter before the stealer has left the shard or died in it; then the
 // waiter finds the stealer, or a shard to repair.
-void ShardRules::WakeBeforeSteal(const RequestCell& thief, const NameCell& name) {
+void ShardRules::WakeBeforeSteal(const RequestCell& stealer, const NameCell& name) {
   const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
-  if (first == nullptr || shard_.segment().OwnerOf(*first) == shard_.segment().OwnerOf(thief))
+  if (first == nullptr || shard_.segment().OwnerOf(*first) == shard_.segment().OwnerOf(stealer))
     return;
   wake_queue_.RingToRescan(first->agent.Get());
 }
@@ -164,7 +164,7 @@ void ShardRules::WakeBeforeSteal(const RequestCell& thief, const NameCell& name)
 void ShardRules::ReportHoldLimit(const NameCell& name) {
   constexpr uint32_t kMaxReported = 64;
   CellId id = name.queue_head.Get();
-  for (uint32_t told = 0; id != kNoCell && told < kMaxReported; ++told) {
+  for (uint32_t reported = 0; id != kNoCell && reported < kMaxReported; ++reported) {
     RequestCell* const request = shard_.RequestAt(id);
     if (request == nullptr) return shard_.MarkDamaged();
     PostEvent(id, *request);

@@ -35,7 +35,7 @@ class ShardRules {
   // stealer.
   void Expire(segment::CellId id, segment::RequestCell& request);
 
-  // "Process the lock request queue" (#algorithm-process-lock-request-queue). Then frees the name
+  // "Process the lock request queue" (#algorithm-process-request). Then frees the name
   // if it is unused.
   void ProcessLockRequestQueue(segment::CellId name_id);
 
@@ -45,8 +45,8 @@ class ShardRules {
   void RemoveIfUnused(segment::CellId name_id, segment::NameCell& name);
   void SettleNameOf(segment::CellId id, const segment::RequestCell& request);
   bool MayBeBiased(const segment::RequestCell& request, const segment::NameCell& name) const;
-  void Steal(segment::CellId id, segment::RequestCell& thief, segment::NameCell& name);
-  void WakeBeforeSteal(const segment::RequestCell& thief, const segment::NameCell& name);
+  void Steal(segment::CellId id, segment::RequestCell& stealer, segment::NameCell& name);
+  void WakeBeforeSteal(const segment::RequestCell& stealer, const segment::NameCell& name);
   void Enqueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool AddHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool RemoveFromQueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);

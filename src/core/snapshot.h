@@ -1,5 +1,5 @@
 // A consistent snapshot of the whole bucket: the held locks and pending requests of one moment.
-// Standard: Web Locks "snapshot the lock state" (#algorithm-snapshot-the-lock-state).
+// Standard: Web Locks "snapshot the lock state" (#algorithm-snapshot-state).
 #ifndef HOLDFAST_CORE_SNAPSHOT_H_
 #define HOLDFAST_CORE_SNAPSHOT_H_
 

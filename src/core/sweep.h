@@ -25,10 +25,10 @@ struct alignas(64) Waiter {
 class Sweep final : public BackgroundJob {
  public:
   // Tests disable it, so that none of them passes because of it.
-  Sweep(LockTable& lock_table, PeerMonitor& peers, DeadProcessFinder& reaper, bool is_enabled)
+  Sweep(LockTable& lock_table, PeerMonitor& peers, DeadProcessFinder& finder, bool is_enabled)
       : lock_table_(lock_table),
         peers_(peers),
-        dead_process_finder_(reaper),
+        dead_process_finder_(finder),
         is_enabled_(is_enabled) {}
 
   // Between these two calls the waits of a waiter count.

@@ -22,14 +22,14 @@ void WakeQueue::AddToMany(uint32_t agent) {
 
 void WakeQueue::AddRescan(uint16_t agent) {
   if (segment_.agent(agent).owner.Get() == 0) return;
-  somebody_died_ = true;
+  has_death_ = true;
   segment_.agent(agent).rescan.Exchange(1);
   Add(agent);
 }
 
 // Events are linked inside the shards, and a watcher has none (RingArmed).
 void WakeQueue::AddUnrung() {
-  somebody_died_ = true;
+  has_death_ = true;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentEntry& agent = segment_.agent(i);
     const bool is_concerned = segment::HasEvents(agent) || agent.watching.Get() != 0;
@@ -49,7 +49,7 @@ void WakeQueue::WakeNoted() {
     if ((many_[i / kBits] >> i % kBits & 1) != 0) Ring(i);
   }
   has_many_ = false;
-  somebody_died_ = false;
+  has_death_ = false;
   count_ = 0;
   if (has_next_) Prewake();
   has_next_ = false;
@@ -92,7 +92,7 @@ void WakeQueue::RingAsleep(uint32_t index, uint32_t sleep) {
   segment::AgentEntry& agent = segment_.agent(index);
   if (agent.owner.Get() == 0) return;
   const bool is_unrung = sleep != 0 && (sleep & segment::kRung) == 0;
-  if (!is_unrung && !somebody_died_) return;
+  if (!is_unrung && !has_death_) return;
   const bool is_rung = host_.Ring(segment_.AgentAt(index));
   // After the ring: if this thread dies before it, a peer still rings. Only for this sleep. A ring
   // that failed, for want of a descriptor, leaves the agent to the next process that rings it.

@@ -66,7 +66,7 @@ class WakeQueue {
   uint16_t next_ = 0;
   uint16_t next_holder_ = 0;
   bool has_next_ = false;
-  bool somebody_died_ = false;
+  bool has_death_ = false;
 };
 
 }  // namespace holdfast::core

@@ -49,7 +49,7 @@ class CriticalSectionScan {
     return std::none_of(words_.begin(), words_.end(), &CriticalSectionMark::IsInside);
   }
   // Whether no thread has entered since the scan, either.
-  bool HasNobodyEntered() const { return ReadAll() == words_; }
+  bool HasNoThreadEntered() const { return ReadAll() == words_; }
 
  private:
   static std::vector<uint64_t> ReadAll();  // in one order

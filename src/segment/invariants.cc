@@ -62,7 +62,7 @@ void CheckEvents(Segment& segment, Violations& violations) {
     }
     const bool is_zombie = request.state.Get() == CellState::kZombie;
     if (is_zombie && !is_marked && !rescans) {
-      violations.push_back("I10 " + CellName(id) + " is a zombie that nobody will free");
+      violations.push_back("I10 " + CellName(id) + " is a zombie that no agent will free");
     }
   });
 }
@@ -169,12 +169,12 @@ class ShardChecker {
     if (request->label.Get() != kNoCell || request->call_site.Get() != kNoCell ||
         request->limit.Get() != 0 || request->hold_limit_ns.Get() != 0 ||
         request->enclosing_token.Get() != 0) {
-      Fail("I16", CellName(held) + " is kept, and more than a plain request");
+      Fail("I16", CellName(held) + " is biased, and more than a plain request");
     }
     const auto& biased = shard_.header().biased;
     if (std::none_of(std::begin(biased), std::end(biased),
                      [held](const Shared<CellId>& place) { return place.Get() == held; })) {
-      Fail("I16", CellName(held) + " is kept, and the shard does not say so");
+      Fail("I16", CellName(held) + " is biased, and not in the shard's list");
     }
   }
 
@@ -185,7 +185,8 @@ class ShardChecker {
     if (is_uncounted && name.held_head.Get() != kNoCell) return CheckUncounted(id, name);
     const Counts waiting = Walk(id, name.queue_head, name.queue_tail, CellState::kWaiting, "queue");
     const Counts held = Walk(id, name.held_head, name.held_tail, CellState::kHeld, "held list");
-    if (waiting.all() + held.all() == 0) Fail("I4", CellName(id) + " is a name that nobody uses");
+    if (waiting.all() + held.all() == 0)
+      Fail("I4", CellName(id) + " is a name that no request uses");
     if (name.held_exclusive.Get() != held.exclusive || name.held_shared.Get() != held.shared) {
       Fail("I3", CellName(id) + " counts its holders wrongly");
     }
@@ -384,7 +385,7 @@ class ShardChecker {
                              (operation->state.Get() == OperationState::kPending ||
                               operation->state.Get() == OperationState::kExecuted);
       if (!is_pushed || !met.insert(id).second) {
-        return Fail("I15", CellName(id) + " does not belong into the intake");
+        return Fail("I15", CellName(id) + " does not belong into the publication list");
       }
       id = operation->next.Get();
     }

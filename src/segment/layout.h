@@ -104,7 +104,7 @@ enum class CellState : uint32_t {
   kRevoked = 0x9E0C7009,   // request: was biased and free; its agent will free it
 };
 
-// The open states of a request: the upper bits, and the low bits of its ticket (biased_record.h).
+// The biased states of a request: the upper bits, and the low bits of its ticket (biased_record.h).
 // Small integers of every JavaScript engine.
 inline constexpr uint32_t kBiasedFreeBits = 0x2B000000;
 inline constexpr uint32_t kBiasedHeldBits = 0x35000000;

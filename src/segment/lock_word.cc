@@ -79,7 +79,7 @@ uint32_t ReadWhileNobodyIsInside(platform::CriticalSectionScan& scan,
   for (int look = 0; look < kLooks; ++look) {
     if (!scan.IsNobodyInside()) continue;
     const uint32_t seen = word.Acquire();
-    if (scan.HasNobodyEntered()) return seen;
+    if (scan.HasNoThreadEntered()) return seen;
   }
   return 0;
 }

@@ -19,16 +19,16 @@ void IntactNames::Add(CellId id, const NameCell& cell) {
   const auto [begin, end] = by_hash_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     if (!HaveEqualUnits(name, it->second)) continue;
-    kept_as_.emplace(id, it->second.id);
+    cells_of_names_.emplace(id, it->second.id);
     return;
   }
   by_hash_.emplace(hash, name);
-  kept_as_.emplace(id, id);
+  cells_of_names_.emplace(id, id);
 }
 
-CellId IntactNames::KeptAs(CellId id) const {
-  const auto it = kept_as_.find(id);
-  return it == kept_as_.end() ? kNoCell : it->second;
+CellId IntactNames::CellOfName(CellId id) const {
+  const auto it = cells_of_names_.find(id);
+  return it == cells_of_names_.end() ? kNoCell : it->second;
 }
 
 // Each piece belongs to one position of one name: no piece is read twice.
@@ -111,7 +111,7 @@ std::vector<CellId> ShardRepair::Run() {
   LinkRequests();
   FreeTheRest();
   std::vector<CellId> names;
-  for (const auto& [id, cell] : kept_names_) names.push_back(id);
+  for (const auto& [id, cell] : biased_names_) names.push_back(id);
   return names;
 }
 
@@ -187,7 +187,7 @@ bool ShardRepair::IsOwnerAlive(const RequestCell& request, uint16_t agent) {
 // Points every request to the one valid cell of its name.
 void ShardRepair::MergeNames() {
   for (Request& request : requests_) {
-    const CellId kept = names_.KeptAs(request.name);
+    const CellId kept = names_.CellOfName(request.name);
     if (kept != kNoCell && kept != request.name) request.cell->name.Set(kept);
     request.name = kept;
   }
@@ -283,7 +283,7 @@ void ShardRepair::ClearIndex() {
 }
 
 NameCell& ShardRepair::KeepName(CellId id) {
-  const auto [it, is_new] = kept_names_.try_emplace(id, nullptr);
+  const auto [it, is_new] = biased_names_.try_emplace(id, nullptr);
   if (!is_new) return *it->second;
   NameCell& name = AsName(*shard_.segment().CellByNumber(id - 1));
   it->second = &name;

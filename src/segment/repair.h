@@ -24,7 +24,7 @@ class IntactNames {
   // Checks a name cell, and keeps it if it is valid.
   void Add(CellId id, const NameCell& cell);
   // The cell that was kept for this cell's name; kNoCell: the name is not valid.
-  CellId KeptAs(CellId id) const;
+  CellId CellOfName(CellId id) const;
 
  private:
   struct Name {
@@ -38,7 +38,7 @@ class IntactNames {
 
   ShardView shard_;
   std::unordered_multimap<uint64_t, Name> by_hash_;
-  std::unordered_map<CellId, CellId> kept_as_;
+  std::unordered_map<CellId, CellId> cells_of_names_;
   std::vector<bool> pieces_;  // by cell number: pieces of names found so far
 };
 
@@ -88,7 +88,7 @@ class ShardRepair {
   Host& host_;
   std::vector<Request> requests_;  // by ticket
   IntactNames names_;
-  std::unordered_map<CellId, NameCell*> kept_names_;
+  std::unordered_map<CellId, NameCell*> biased_names_;
   std::vector<bool> kept_;  // by cell number
   enum class Life : unsigned char { kUnknown, kAlive, kDead };
   std::vector<Life> life_;  // by process slot, of its newest generation

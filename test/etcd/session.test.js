@@ -310,7 +310,7 @@ test('reads its own key where its end may have been missed', async () => {
   expect(session.isOver).toBe(true);
 });
 
-describe('mail to an id that several requests have had', () => {
+describe('a notification to an id that several requests have had', () => {
   const requestOf = (number) => new EtcdRequest({ number, name: 'a', mode: 'exclusive', since: 0 });
   const GRANT = '{"heads":[]}';
   const theftOf = (token) => JSON.stringify({ stolen: true, token });

@@ -76,7 +76,7 @@ const CRASH = [
     tests: [CRASHES],
   },
   {
-    name: 'a steal of a dead thief is not rolled forward',
+    name: 'a steal of a dead stealer is not rolled forward',
     file: 'src/segment/repair.cc',
     from: 'const bool counts = read.is_alive || state == CellState::kStealing;',
     to: 'const bool counts = read.is_alive;',
@@ -273,9 +273,9 @@ const CLEAN_UP_AGAIN = [
     tests: ['core_test:LostHolders*'],
   },
   {
-    name: 'a thief rings only after the steal',
+    name: 'a stealer rings only after the steal',
     file: 'src/core/shard_rules.cc',
-    from: '  WakeBeforeSteal(thief, name);\n',
+    from: '  WakeBeforeSteal(stealer, name);\n',
     to: '  (void)&ShardRules::WakeBeforeSteal;\n',
     tests: [SIMULATION],
   },

@@ -24,7 +24,7 @@ const OWNER_BUGS = [
   {
     name: 'a process frees a shard that one of its threads has entered meanwhile',
     file: 'src/segment/lock_word.cc',
-    from: 'if (scan.HasNobodyEntered()) return seen;',
+    from: 'if (scan.HasNoThreadEntered()) return seen;',
     to: 'return seen;',
     tests: [SIMULATION],
   },

@@ -11,7 +11,7 @@ const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
 const { ask } = require('../support/recorded-request.js');
 const { sleepPastATurn } = require('../support/sleep-for.js');
 
-const MAX_KEPT = 8;
+const MAX_BIASED = 8;
 
 let directory;
 let backends;
@@ -57,7 +57,7 @@ function keep(backend, name = 'a') {
 function take(backend, name = 'a', options = {}) {
   const before = calls.length;
   const request = ask(backend, GRANTED, name, options);
-  expect(calls.slice(before).filter((call) => call !== 'openGate')).toEqual([]);
+  expect(calls.slice(before).filter((call) => call !== 'renewBudget')).toEqual([]);
   return request;
 }
 
@@ -72,7 +72,7 @@ describe('a name that comes back', () => {
     const backend = open();
     keep(backend);
     for (let i = 0; i < 100; i += 1) backend.release(take(backend));
-    expect(calls).toEqual(['openGate']);
+    expect(calls).toEqual(['renewBudget']);
   });
 
   test('has a token for each hold, which rises by one', () => {
@@ -197,7 +197,7 @@ describe('a name that comes back', () => {
     const backend = open();
     keep(backend);
     expect(backend.releaseSync(take(backend))).toBe(undefined);
-    expect(calls).toEqual(['openGate']);
+    expect(calls).toEqual(['renewBudget']);
   });
 
   test('is kept in its last mode, and taken in any', () => {
@@ -216,23 +216,23 @@ describe('a name that comes back', () => {
 test('names that do not come back are not kept', () => {
   const backend = open();
   for (let i = 0; i < 50; i += 1) backend.release(ask(backend, GRANTED, `${i}`));
-  expect(calls).not.toContain('endOrKeep');
+  expect(calls).not.toContain('endOrBias');
 });
 
 test('an agent keeps a few names, and requests others as before', () => {
   const backend = open();
-  for (let i = 0; i < MAX_KEPT; i += 1) keep(backend, `${i}`);
+  for (let i = 0; i < MAX_BIASED; i += 1) keep(backend, `${i}`);
   for (let i = 0; i < 3; i += 1) expect(isKept(backend, 'another')).toBe(false);
-  for (let i = 0; i < MAX_KEPT; i += 1) expect(isKept(backend, `${i}`)).toBe(true);
+  for (let i = 0; i < MAX_BIASED; i += 1) expect(isKept(backend, `${i}`)).toBe(true);
 });
 
 test('a full table takes back the cells of kept names', () => {
   const backend = open({ capacity: 2 ** 20 });
-  for (let i = 0; i < MAX_KEPT; i += 1) keep(backend, `${i}`);
+  for (let i = 0; i < MAX_BIASED; i += 1) keep(backend, `${i}`);
   const { held } = fill(backend);
   expect(held.length).toBeGreaterThan(100);
   for (const request of held) backend.release(request);
-  for (let i = 0; i < MAX_KEPT; i += 1) backend.release(ask(backend, GRANTED, `${i}`));
+  for (let i = 0; i < MAX_BIASED; i += 1) backend.release(ask(backend, GRANTED, `${i}`));
 });
 
 /** Requests locks until the table is full. */
@@ -270,7 +270,7 @@ test('agents that alternate stop to keep the name', () => {
     backend.release(ask(backend, GRANTED, 'a'));
     other.release(ask(other, GRANTED, 'a'));
   }
-  expect(calls.filter((call) => call === 'endOrKeep').length).toBeLessThan(20);
+  expect(calls.filter((call) => call === 'endOrBias').length).toBeLessThan(20);
 });
 
 test('a record that is kept anew in the place of a closed one stays kept', () => {

@@ -30,19 +30,19 @@ function biasRecord() {
   const halves = new DataView(new ArrayBuffer(8));
   halves.setBigUint64(0, TIME);
   const agent = {
-    endOrKeep() {
+    endOrBias() {
       [words[numbers.STATES_WORD], words[numbers.STATES_WORD + 1]] = [IDLE, TAKEN];
-      return numbers.IS_KEPT;
+      return numbers.IS_BIASED;
     },
     view: () => record.buffer,
     tokenView: () => lastToken.buffer,
-    openGate() {
-      words[numbers.GATE_WORD] = 1000;
+    renewBudget() {
+      words[numbers.BUDGET_WORD] = 1000;
       words[numbers.TURN_WORD] = halves.getInt32(0);
       words[numbers.TURN_WORD + 1] = halves.getInt32(4);
       return true;
     },
-    dropKept() {},
+    dropBiased() {},
   };
   record.setBigUint64(TICKET_BYTES, TICKET, true);
   const biased = new BiasedLocks(requests);

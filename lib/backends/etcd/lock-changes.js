@@ -40,8 +40,8 @@ function fitting(waiters, room) {
 }
 
 /**
- * The followers have no revision yet: the mail's revision will be theirs. They stand apart, because
- * a client of an earlier version takes `heads` as they are.
+ * The followers have no revision yet: the notification's revision will be theirs. They stand
+ * apart, because a client of an earlier version takes `heads` as they are.
  * @param {Behind} behind
  * @param {boolean} isAll  there are no others than `rest`
  * @returns {string} the text of the notification

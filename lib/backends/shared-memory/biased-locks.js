@@ -2,10 +2,10 @@
 
 const {
   FREED_WORD,
-  GATE_WORD,
+  BUDGET_WORD,
   GRANTED_BYTES,
-  IS_KEPT,
-  MAX_KEPT,
+  IS_BIASED,
+  MAX_BIASED,
   MODE_BYTES,
   REQUESTED_BYTES,
   SLOT_SHIFT,
@@ -118,8 +118,8 @@ class BiasedLock {
 /**
  * The biased locks of this agent: it used their names last, and no other agent requests them. They
  * are acquired and released here, by one compare-and-exchange of the record's state each, without a
- * call of the native part (docs/decisions/0025-kept-names.md). The C++ core has the same steps in
- * segment/kept_record.cc.
+ * call of the native part (docs/decisions/0025-biased-locks.md). The C++ core has the same steps in
+ * segment/biased_record.cc.
  *
  * Any agent may revoke a bias at any time. Then an exchange fails, and the native part handles the
  * request or the release.
@@ -156,7 +156,7 @@ class BiasedLocks {
    */
   attach(agent) {
     this.#agent = agent;
-    this.#words[GATE_WORD] = Math.min(this.#words[GATE_WORD], 0);
+    this.#words[BUDGET_WORD] = Math.min(this.#words[BUDGET_WORD], 0);
     this.#words[FREED_WORD] = 0;
     this.#lastToken = undefined;
     this.#byName.clear();
@@ -173,8 +173,8 @@ class BiasedLocks {
   acquire(request) {
     const lock = this.#find(request.name);
     if (lock === undefined || request.extras !== undefined || request.steal) return false;
-    if (this.#words[GATE_WORD] <= 0 && !this.#renewBudget(lock)) return false;
-    this.#words[GATE_WORD] -= 1;
+    if (this.#words[BUDGET_WORD] <= 0 && !this.#renewBudget(lock)) return false;
+    this.#words[BUDGET_WORD] -= 1;
     if (lock.isHeld) return false; // the request waits for this thread's own lock
     if (lock.words[STATE] === lock.freeState && this.#exchange(lock, request)) return true;
     this.#revoke(lock);
@@ -228,7 +228,7 @@ class BiasedLocks {
     const lock = this.#find(request.name);
     if (lock === undefined || lock.id !== request.backendId) return false;
     if (
-      this.#words[GATE_WORD] >= 0 && // below: a forked child
+      this.#words[BUDGET_WORD] >= 0 && // below: a forked child
       Atomics.compareExchange(lock.words, STATE, lock.heldState, lock.freeState) === lock.heldState
     ) {
       lock.isHeld = false;
@@ -249,7 +249,7 @@ class BiasedLocks {
     return (
       this.#canBias &&
       this.#agent !== null &&
-      this.#byName.size < MAX_KEPT &&
+      this.#byName.size < MAX_BIASED &&
       this.#backoff.shouldBias(name)
     );
   }
@@ -265,19 +265,19 @@ class BiasedLocks {
     if (old?.isHeld === false) this.#revoke(old);
     else if (old !== undefined) this.#forgetRevoked(old); // the shared request `id` revoked it
     this.#forgetFreed(); // a slot that is used again must not count as freed
-    const answer = this.#agent.endOrKeep(id);
+    const answer = this.#agent.endOrBias(id);
     this.#requests.byId[id] = null;
     request.backendId = NO_ID;
-    if ((answer & IS_KEPT) === 0) {
+    if ((answer & IS_BIASED) === 0) {
       this.#backoff.backOff(name, 0);
       return answer;
     }
     const slot = answer >> SLOT_SHIFT;
     if (!this.#add(slot, id, name)) {
       this.#canBias = false;
-      this.#agent.dropKept(id);
+      this.#agent.dropBiased(id);
     }
-    return answer & (IS_KEPT - 1);
+    return answer & (IS_BIASED - 1);
   }
 
   /**
@@ -322,7 +322,7 @@ class BiasedLocks {
    */
   #renewBudget(lock) {
     this.#forgetFreed();
-    return this.#byName.get(lock.name) === lock && this.#agent.openGate();
+    return this.#byName.get(lock.name) === lock && this.#agent.renewBudget();
   }
 
   /** Forgets the locks whose records the native part has freed. */
@@ -330,7 +330,7 @@ class BiasedLocks {
     const freed = this.#words[FREED_WORD];
     if (freed === 0) return;
     this.#words[FREED_WORD] = 0;
-    for (let slot = 0; slot < MAX_KEPT; slot += 1) {
+    for (let slot = 0; slot < MAX_BIASED; slot += 1) {
       const lock = this.#slots[slot];
       if ((freed & (1 << slot)) !== 0 && lock !== undefined) this.#forget(lock);
     }
@@ -351,7 +351,7 @@ class BiasedLocks {
    */
   #revoke(lock) {
     this.#forgetRevoked(lock);
-    this.#agent.dropKept(lock.id);
+    this.#agent.dropBiased(lock.id);
   }
 
   /** @param {BiasedLock} lock */

@@ -39,11 +39,11 @@ module.exports = Object.freeze({
   MAX_EVENTS: 255,
   // Biased locks: an answer to the end of a lock, the words behind the events, and the offsets of
   // a record's fields.
-  IS_KEPT: 16,
+  IS_BIASED: 16,
   SLOT_SHIFT: 5,
-  MAX_KEPT: 8,
-  GATE_WORD: 1022,
-  GATE_WORDS: 6,
+  MAX_BIASED: 8,
+  BUDGET_WORD: 1022,
+  BUDGET_WORDS: 6,
   FREED_WORD: 1023,
   TURN_WORD: 1024,
   STATES_WORD: 1026,

@@ -9,7 +9,7 @@ const {
   EVENT_MISSED,
   EVENT_STALLED,
   EVENT_WORDS,
-  GATE_WORDS,
+  BUDGET_WORDS,
   LOSS_DAMAGED,
   LOSS_EXPIRED,
   MAX_EVENTS,
@@ -89,7 +89,7 @@ class RequestTable {
    * Buffer's, which belong to no realm: the native part refers to them as long as it has the agent.
    */
   words = new Int32Array(
-    Buffer.alloc(4 * (TOKEN_WORDS + EVENT_WORDS * MAX_EVENTS + GATE_WORDS)).buffer,
+    Buffer.alloc(4 * (TOKEN_WORDS + EVENT_WORDS * MAX_EVENTS + BUDGET_WORDS)).buffer,
   );
 
   /** @param {Request} request */

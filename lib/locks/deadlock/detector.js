@@ -105,7 +105,7 @@ class ReachableWaits {
   }
 
   async inspectAll() {
-    return readWords(await this.#backend.inspect());
+    return readEnclosingTokens(await this.#backend.inspect());
   }
 
   /**
@@ -115,7 +115,7 @@ class ReachableWaits {
   async #walk(ids, withQueues) {
     const waitsOf = /** @type {NonNullable<LockBackend['waitsOf']>} */ (this.#backend.waitsOf);
     const known = ids.filter((id) => id >= 0);
-    return readWords(await waitsOf.call(this.#backend, known, { withQueues }));
+    return readEnclosingTokens(await waitsOf.call(this.#backend, known, { withQueues }));
   }
 }
 
@@ -124,7 +124,7 @@ class ReachableWaits {
  * @param {T} inspection
  * @returns {Promise<T>} the same
  */
-async function readWords(inspection) {
+async function readEnclosingTokens(inspection) {
   await runSliced(eachOf(inspection.held, readEnclosingToken));
   await runSliced(eachOf(inspection.pending, readEnclosingToken));
   return inspection;

@@ -277,7 +277,7 @@ std::vector<CrashCase> CrashCases() {
          s.Ask(s.second, u"a", HeldFor(kHoldNs));
        },
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a", {.steal = true, .hold_limit_ns = kHoldNs, .label = u"thief"});
+         s.Ask(s.doomed, u"a", {.steal = true, .hold_limit_ns = kHoldNs, .label = u"stealer"});
        }},
       {"RepairOfLimits",
        [](CrashScene& s) {

@@ -168,11 +168,11 @@ TEST_F(PublicationList, TellsAReleaseThatTheLockWasStolenBefore) {
   LeaveShard();
   const core::RecordRef held = Ask(a, kWanted).record;
   ASSERT_TRUE(IsAcquired(word_, r));
-  const OperationCell& thief = PublishRequest(b, kSteal);
+  const OperationCell& stealer = PublishRequest(b, kSteal);
   const OperationCell& end = PublishEnd(a, held);
   LeaveShard();
   Enter(c);
-  EXPECT_EQ(OutcomeOf(thief), RequestOutcome::kGranted);
+  EXPECT_EQ(OutcomeOf(stealer), RequestOutcome::kGranted);
   EXPECT_EQ(end.ended.Get(), CellState::kStolen);
 }
 

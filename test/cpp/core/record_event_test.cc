@@ -47,7 +47,7 @@ class ReadingEvents : public LockTableTest {
     const RecordRef lost = Ask(b, u"n").record;
     const uint32_t id = last_id;
     Ask(a, u"n", kSteal);
-    const uint32_t thief = last_id;
+    const uint32_t stealer = last_id;
     RecordRef next;
     std::vector<RecordEvent> events;
     bool has_run = false;
@@ -66,7 +66,7 @@ class ReadingEvents : public LockTableTest {
       EXPECT_TRUE(is_free);
     }
     if (next.cell == lost.cell) ++reused_;
-    EXPECT_TRUE(a.End(thief).ok());
+    EXPECT_TRUE(a.End(stealer).ok());
     EXPECT_TRUE(b.End(has_run ? last_id : id).ok());
     return has_run;
   }

@@ -1,4 +1,4 @@
-// Standard: Web Locks "snapshot the lock state" (#algorithm-snapshot-the-lock-state).
+// Standard: Web Locks "snapshot the lock state" (#algorithm-snapshot-state).
 #include "core/snapshot.h"
 
 #include <algorithm>

@@ -216,7 +216,7 @@ TEST_F(Repair, KeepsHoldersThatCameAfterALimitWasMet) {
   EXPECT_EQ(Records(), before);
 }
 
-// A thief holds with the newest ticket and is joined by older ones: what counts is who was granted
+// A stealer holds with the newest ticket and is joined by older ones: what counts is who was granted
 // first.
 TEST_F(Repair, JudgesLimitsByTheOrderOfTheGrants) {
   Ask(a, u"n");
@@ -225,7 +225,7 @@ TEST_F(Repair, JudgesLimitsByTheOrderOfTheGrants) {
   Ask(a2, u"m");
   ASSERT_TRUE(a.TakeEvents().ok());
   ASSERT_TRUE(a2.End(4).ok());
-  RepairAll();  // grants what waits beside a shared thief
+  RepairAll();  // grants what waits beside a shared stealer
   ASSERT_TRUE(IsHeld(2) && IsHeld(3));
   RepairAll();
   EXPECT_TRUE(IsHeld(2) && IsHeld(3));

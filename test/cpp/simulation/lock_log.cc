@@ -49,8 +49,8 @@ bool LockLog::MayBeStolen(const Entry& entry) const {
   const auto steals = steals_.find(entry.ask.name);
   if (steals == steals_.end()) return false;
   for (const Number number : steals->second) {
-    const Entry& thief = entries_[number];
-    if (&thief != &entry && (thief.token == 0 || thief.token > entry.token)) return true;
+    const Entry& stealer = entries_[number];
+    if (&stealer != &entry && (stealer.token == 0 || stealer.token > entry.token)) return true;
   }
   return false;
 }
@@ -66,9 +66,9 @@ void LockLog::Answered(Number number, bool is_loss) {
   if (is_loss && !MayBeStolen(entry)) Fail("a release tells of a loss", number, number);
   if (is_loss || entry.token == 0) return;
   for (const Number other : steals_[entry.ask.name]) {
-    const Entry& thief = entries_[other];
-    const bool has_stolen = other != number && thief.token > entry.token &&
-                            thief.granted_at < entry.ended_at && thief.granted_at != 0;
+    const Entry& stealer = entries_[other];
+    const bool has_stolen = other != number && stealer.token > entry.token &&
+                            stealer.granted_at < entry.ended_at && stealer.granted_at != 0;
     if (has_stolen) Fail("a stolen lock was released as if it was held", number, other);
   }
 }

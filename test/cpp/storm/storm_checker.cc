@@ -8,7 +8,7 @@ void StormChecker::Read(StormEvent event, const StormEntry& entry) {
   if (event == StormEvent::kDying) return Die(entry.process);
   if (event == StormEvent::kNone) return;
   Name& name = names_[entry.name];
-  // A thief may have stolen, and died before it said so.
+  // A stealer may have stolen, and died before it said so.
   if (event == StormEvent::kAskSteal) ++name.asked_steals[entry.agent];
   if (dead_.contains(entry.process)) return;
   if (event == StormEvent::kEnter) Enter(name, entry);
@@ -97,8 +97,8 @@ void StormChecker::Judge(const Name& name, Overlap& overlap) {
 
 // By a stealer that came between them, or by a stealer that died before it logged its grant.
 bool StormChecker::WasStolen(const Name& name, const StormEntry& older, const StormEntry& newer) {
-  const auto thief = name.thieves.upper_bound(older.token);
-  if (thief != name.thieves.end() && *thief <= newer.token) return true;
+  const auto stealer = name.thieves.upper_bound(older.token);
+  if (stealer != name.thieves.end() && *stealer <= newer.token) return true;
   return std::any_of(name.asked_steals.begin(), name.asked_steals.end(),
                      [](const auto& asked) { return asked.second > 0; });
 }

@@ -209,7 +209,7 @@ void StormProgram::CheckLoss(const Mine& mine, bool is_expired) {
   const uint64_t since_ns = platform::MonotonicNs() - mine.entry.asked_ns;
   const bool may_expire = mine.entry.hold_limit_ns != 0 && since_ns >= mine.entry.hold_limit_ns;
   if (is_expired && !may_expire) log_.Fail("a lock was lost before its time");
-  if (!is_expired && mine.entry.name != kStolenName) log_.Fail("a lock was lost without a thief");
+  if (!is_expired && mine.entry.name != kStolenName) log_.Fail("a lock was lost without a stealer");
 }
 
 }  // namespace holdfast::test

@@ -203,16 +203,16 @@ TEST(StormChecker, LetsInBesideTheDeadTheExpiredAndTheRobbed) {
   expired.hold_limit_ns = 100;
   StormEntry previous_holder = Entry(3, 3, 3);
   previous_holder.now_ns = 100;
-  StormEntry thief = Entry(4, 4, 4);
-  thief.steals = true;
-  thief.now_ns = 100;
+  StormEntry stealer = Entry(4, 4, 4);
+  stealer.steals = true;
+  stealer.now_ns = 100;
   EXPECT_THAT(Check({{kEnter, dead},
                      {StormEvent::kDying, dead},
                      {kEnter, expired},
                      {kEnter, previous_holder},
-                     {StormEvent::kAskSteal, thief},
-                     {kEnter, thief},
-                     {kLeave, thief},
+                     {StormEvent::kAskSteal, stealer},
+                     {kEnter, stealer},
+                     {kLeave, stealer},
                      {kLeave, previous_holder},
                      {kLeave, expired}}),
               IsEmpty());

@@ -18,8 +18,8 @@ bool FakeAgent::EndOrBias(uint32_t id) {
   const core::RecordRef record = mine_.at(id).record;
   mine_.erase(id);
   segment::CellState state = segment::CellState::kFree;
-  const Result<bool> is_kept = lock_table().EndOrBias(record, timeout_ns_, state);
-  if (!is_kept.ok() || !*is_kept) return false;
+  const Result<bool> is_biased = lock_table().EndOrBias(record, timeout_ns_, state);
+  if (!is_biased.ok() || !*is_biased) return false;
   kept_[id] = record;
   return true;
 }

@@ -1,11 +1,11 @@
-/* Names that are kept (docs/decisions/0025-kept-names.md): the owner of a kept record takes it and
+/* Names that are kept (docs/decisions/0025-biased-locks.md): the owner of a kept record takes it and
  * gives it back by one compare-and-exchange of its state, without the shard lock. All others close
  * the record first, by an exchange of the same word. One of all may die at any point.
  *
  * The owner makes several requests for one name, by the short way whenever the record is kept.
  * Others (one, or two with OTHERS=2) make one request each, inside the shard, or into its intake while it is locked. A worker
  * visits the shard, for something of its own, too, and reaps the dead. The intake itself (numbers,
- * links, repair) is in intake.pml; here a push and a take of the whole stack are one step each.
+ * links, repair) is in publication-list.pml; here a push and a take of the whole stack are one step each.
  *
  * Promised: one living holder at most. A request that began after another had returned is granted
  * after it. Tokens rise with the grants of the name. Whoever lives is granted the lock. A cell is
@@ -306,7 +306,7 @@ inline Enter() {
   BeginVisit()
 }
 
-/* What has been put in meanwhile is left to the worker (intake.pml has the second look). */
+/* What has been put in meanwhile is left to the worker (publication-list.pml has the second look). */
 inline Leave() {
   MAY_DIE;
   atomic { word = NOBODY; is_inside = false }

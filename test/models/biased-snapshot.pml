@@ -1,4 +1,4 @@
-/* A snapshot of two shards beside the short way (docs/decisions/0025-kept-names.md,
+/* A snapshot of two shards beside the short way (docs/decisions/0025-biased-locks.md,
  * src/core/snapshot.h). An agent takes the name of shard 0, then that of shard 1, and gives them
  * back in the other order, by the short way whenever a record is kept. A reader copies each shard
  * inside its lock, and believes the copies if no change counter has moved since.
