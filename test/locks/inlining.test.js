@@ -43,7 +43,7 @@ const TOGETHER = limit('max-inlined-bytecode-size-cumulative');
 /** The functions that V8 inlines into the three functions of a free lock. */
 const INLINED = {
   request: ['#requestPlain', 'startPlain', 'LockRequest', 'enterCallChain'],
-  start: ['publishStart', 'enqueue', 'take', '#find', '#fill', '#stamp', 'mayRunInTurn'],
+  start: ['publishStart', 'enqueue', 'acquire', '#find', '#exchange', '#stamp', 'mayRunInTurn'],
   run: ['createLock', 'publishGrant', 'callFollowed', 'release', 'afterRelease', 'end'],
 };
 
