@@ -44,7 +44,7 @@ uint64_t NowNs() {
   std::u16string text = u"mortal ";
   for (const char digit : std::to_string(number % kNames)) text += static_cast<char16_t>(digit);
   const holdfast::segment::ResourceName name(text.data(), static_cast<uint32_t>(text.size()));
-  holdfast::core::LockRequest request;
+  holdfast::core::RequestParams request;
   const auto answer = (*agent)->Request(name, request);
   if (!answer.ok() || answer->outcome == RequestOutcome::kMissed) _exit(3);
   kill(getpid(), SIGKILL);
