@@ -18,14 +18,17 @@ const COLUMNS = [
 const SHOWN = 50;
 const NOT_RUNNING = new Set(['stopped', 'traced', 'frozen', 'zombie', 'gone']);
 
-/** @param {LockView[]} locks @param {{ column: number, isUp: boolean }} order */
+const compare = (/** @type {any} */ a, /** @type {any} */ b) => (a < b ? -1 : Number(a > b));
+
+/**
+ * Equal rows stand by name: the table's own order differs from table to table.
+ * @param {LockView[]} locks
+ * @param {{ column: number, isUp: boolean }} order
+ */
 function sorted(locks, { column, isUp }) {
   const { value } = COLUMNS[column];
-  const compare = (/** @type {LockView} */ a, /** @type {LockView} */ b) => {
-    const [left, right] = [value(a), value(b)];
-    return left < right ? -1 : Number(left > right);
-  };
-  return [...locks].sort((a, b) => (isUp ? compare(a, b) : compare(b, a)));
+  const sign = isUp ? 1 : -1;
+  return [...locks].sort((a, b) => sign * compare(value(a), value(b)) || compare(a.name, b.name));
 }
 
 /**
