@@ -216,8 +216,8 @@ TEST_F(Repair, KeepsHoldersThatCameAfterALimitWasMet) {
   EXPECT_EQ(Records(), before);
 }
 
-// A stealer holds with the newest ticket and is joined by older ones: what counts is who was granted
-// first.
+// A stealer holds with the newest ticket and is joined by older ones: what counts is who was
+// granted first.
 TEST_F(Repair, JudgesLimitsByTheOrderOfTheGrants) {
   Ask(a, u"n");
   Ask(b, u"n", Limited(2));
