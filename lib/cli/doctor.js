@@ -192,7 +192,7 @@ function checkPlace(options) {
     return [fault(`HOLDFAST_DIR is not absolute: ${directory}`, advice)];
   }
   if (!existsSync(directory)) {
-    findings.push(noted(`${directory} does not exist: nobody has used a lock there yet`));
+    findings.push(noted(`${directory} does not exist: no lock was used there yet`));
     const parent = path.dirname(directory);
     if (!existsSync(parent)) {
       const advice = `mkdir -p ${parent}, or choose another directory`;
@@ -314,7 +314,7 @@ function checkMember(member) {
   }
   if (member.isLearner) {
     const advice = 'promote it (etcdctl member promote), or take it out of the URL';
-    findings.push(fault(`${endpoint} only learns yet, and serves nobody`, advice));
+    findings.push(fault(`${endpoint} only learns yet, and serves no request`, advice));
   }
   return [...findings, ...checkRoom(member), ...checkClock(member)];
 }
@@ -540,7 +540,7 @@ function compareFiles(view, pid, mine, theirs) {
   const other = identityOf(pid, theirs);
   if (own === undefined || other === undefined) {
     const [file, who] = own === undefined ? [mine, 'here'] : [theirs, `for process ${pid}`];
-    return [warning(`there is no ${file} ${who}`, 'nobody has used that bucket there yet')];
+    return [warning(`there is no ${file} ${who}`, 'no lock of that bucket was used there yet')];
   }
   if (own !== other) {
     const isSameMount = view.namespace('mnt') === processView(process.pid).namespace('mnt');

@@ -325,7 +325,7 @@ function openExistingManager(address) {
   const buckets = bucketsIn(directory);
   const hint =
     buckets.length === 0
-      ? 'nobody has used a lock here yet'
+      ? 'no lock was used here yet'
       : `the buckets here are ${buckets.map((name) => `'${name}'`).join(', ')}`;
   const others = otherUsersText(address);
   throw new CommandError(

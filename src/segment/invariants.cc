@@ -299,7 +299,7 @@ class ShardChecker {
       return;
     }
     if (ShardOfHash(name.hash.Get(), shard_.segment().geometry().shards) != shard_.index()) {
-      Fail("I4", CellName(id) + " is a name that is looked for in another shard");
+      Fail("I4", CellName(id) + " is a name of another shard");
     }
     CellId text = name.text.Get();
     for (uint32_t left = NameTable::CellsFor(length) - 1; left > 0; --left) {

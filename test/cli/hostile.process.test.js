@@ -89,7 +89,7 @@ test('folders that are no buckets are not shown as buckets', () => {
   writeFileSync(path.join(cli.directory, 'file'), '');
   const { status, stderr } = cli.run(['ls']);
   expect(status).toBe(69);
-  expect(stderr).toMatch(/nobody has used a lock here yet/);
+  expect(stderr).toMatch(/no lock was used here yet/);
 });
 
 describe('doctor finds, and continues after,', () => {

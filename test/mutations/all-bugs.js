@@ -3,8 +3,8 @@
 const { PLANTED_BUGS } = require('./planted-bugs.js');
 const { LOOP_BUGS } = require('./planted-loop-bugs.js');
 const { OWNER_BUGS } = require('./planted-owner-bugs.js');
-const { INTAKE_BUGS } = require('./planted-publication-bugs.js');
-const { KEPT_BUGS } = require('./planted-bias-bugs.js');
+const { PUBLICATION_BUGS } = require('./planted-publication-bugs.js');
+const { BIAS_BUGS } = require('./planted-bias-bugs.js');
 const { PACKAGE_BUGS } = require('./planted-package-bugs.js');
 const { PLATFORM_BUGS } = require('./planted-platform-bugs.js');
 const { WATCH_BUGS } = require('./planted-watch-bugs.js');
@@ -13,8 +13,8 @@ const { WATCH_BUGS } = require('./planted-watch-bugs.js');
 const CORE_BUGS = [
   ...LOOP_BUGS,
   ...PLATFORM_BUGS,
-  ...KEPT_BUGS,
-  ...INTAKE_BUGS,
+  ...BIAS_BUGS,
+  ...PUBLICATION_BUGS,
   ...OWNER_BUGS,
   ...WATCH_BUGS,
   ...PLANTED_BUGS,

@@ -7,7 +7,7 @@ const AGENT = 'core_test:AgentBiased*';
 const TRANSITIONS = 'core_test:BiasedTransitions*';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
-const KEPT_BUGS = [
+const BIAS_BUGS = [
   {
     name: 'a request does not look whether the name is taken by the short way',
     file: 'src/core/shard_rules.cc',
@@ -101,4 +101,4 @@ const KEPT_BUGS = [
   },
 ];
 
-module.exports = { KEPT_BUGS };
+module.exports = { BIAS_BUGS };

@@ -8,7 +8,7 @@ const AGENT = 'core_test:AgentOperations*';
 const END = 'core_test:EndInThePublicationList*';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
-const INTAKE_BUGS = [
+const PUBLICATION_BUGS = [
   {
     name: 'operations take the last extents of the table',
     file: 'src/core/extents.cc',
@@ -165,4 +165,4 @@ const INTAKE_BUGS = [
   },
 ];
 
-module.exports = { INTAKE_BUGS };
+module.exports = { PUBLICATION_BUGS };

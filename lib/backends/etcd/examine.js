@@ -203,16 +203,19 @@ const fromStatus = ({ version, header, leader, isLearner, dbSize }) => ({
  */
 async function readMemberStatus(place, endpoint, timeoutMs) {
   const member = { ...place, endpoints: [endpoint] };
-  const anybody = new MemberAsUser({ ...member, user: undefined, password: undefined }, timeoutMs);
+  const unauthenticated = new MemberAsUser(
+    { ...member, user: undefined, password: undefined },
+    timeoutMs,
+  );
   const user = new MemberAsUser(member, timeoutMs);
   try {
-    const status = (await anybody.status()) ?? (await user.status());
-    const roundTripMs = await anybody.roundTripMs();
+    const status = (await unauthenticated.status()) ?? (await user.status());
+    const roundTripMs = await unauthenticated.roundTripMs();
     if (status !== undefined) return { ...fromStatus(status), roundTripMs };
     const pages = await readStatusPages(place, endpoint, timeoutMs).catch(() => ({}));
     return { ...pages, clusterId: await user.clusterId(`${place.prefix}/`), roundTripMs };
   } finally {
-    anybody.close();
+    unauthenticated.close();
     user.close();
   }
 }

@@ -218,7 +218,7 @@ export function Timeline({ moments, picture }) {
         class="timeline"
         viewBox="0 0 ${WIDTH} ${height}"
         role="img"
-        aria-label=${`The last minute of ${rows.length} locks: at most ${count(most)} requests waited, in ${deaths.length} intervals somebody died.`}
+        aria-label=${`The last minute of ${rows.length} locks: at most ${count(most)} requests waited, in ${deaths.length} intervals a holder or waiter died.`}
       >
         ${rows.map(
           (lock, row) =>
