@@ -1,10 +1,12 @@
 'use strict';
 
 const fs = require('node:fs');
+const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { BrokerFiles, newBrokerSocket } = require('../../lib/backends/broker/broker-files.js');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { Broker, openReadingBarrier } = require('../../lib/backends/broker/server/broker.js');
 const { openLockManager } = require('../../lib/index.js');
 const { removeLocks } = require('../support/broker-process.js');
 
@@ -49,10 +51,7 @@ test.each([
 
 const openAt = () => openLockManager({ backend: new BrokerBackend({ directory }) });
 
-/**
- * The first event of a watch. The query of the other client is answered by the new broker: by then
- * the old one has notified all its clients, so it cannot take this watch, and lose it, first.
- */
+/** The first event of a watch; the query of the other client has started the new broker. */
 async function watchOne(locks, other) {
   await other.query();
   const watch = locks.watch('ledger');
@@ -77,7 +76,6 @@ describe.each([
     ['watch()', watchOne, 'granted'],
   ])('%s', async (_call, call, expected) => {
     const locks = openAt();
-    // With two connections the broker notices the removal before it serves what comes after.
     const other = openAt();
     await use(locks);
     await other.query();
@@ -89,4 +87,35 @@ describe.each([
     });
     for (const manager of [locks, other, newcomer]) manager.close();
   });
+});
+
+test('a broker that no watch has notified serves nothing after its folder was removed', async () => {
+  place.ensure();
+  const epoch = {
+    number: 1,
+    socket: newBrokerSocket(place),
+    key: 'k'.repeat(64),
+    pid: process.pid,
+  };
+  const server = net.createServer((socket) => broker.accept(socket));
+  const hasEnded = new Promise((resolve) => server.once('close', resolve));
+  const broker = new Broker(place, epoch, {
+    idleMs: 60_000,
+    afterReading: openReadingBarrier(place),
+    onEnd: () => server.close(),
+    log: () => {},
+  });
+  await new Promise((resolve) => server.listen({ path: epoch.socket, exclusive: true }, resolve));
+  expect(place.claimEpoch(epoch)).toBe(true);
+  broker.recover();
+  const locks = openAt();
+  await locks.query();
+  expect(place.readEpoch(1).pid).toBe(process.pid);
+  fs.rmSync(place.folder, { recursive: true, force: true });
+  const newcomer = openAt();
+  await newcomer.request('ledger', async () => {
+    expect(await locks.request('ledger', { ifAvailable: true }, (lock) => lock)).toBeNull();
+  });
+  for (const manager of [locks, newcomer]) manager.close();
+  await hasEnded;
 });

@@ -383,7 +383,8 @@ class Broker {
       const knownUpTo = connection.session?.maxId ?? 0;
       connection.sendNow(['over', 'InvalidStateError', REMOVED, knownUpTo]);
     }
-    setTimeout(() => this.#onEnd(), LEAVE_MS);
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = setTimeout(() => this.#onEnd(), LEAVE_MS);
     this.#checkIdle();
     return false;
   }
@@ -491,8 +492,13 @@ class Broker {
     this.#stepQueue.endReading();
   }
 
-  /** @param {Step[]} steps */
+  /**
+   * A watch may report late that the folder was removed: Deno's, and any under load. So each round
+   * checks the name of the socket. A removed broker serves nothing; its clients go on elsewhere.
+   * @param {Step[]} steps
+   */
   #apply(steps) {
+    if (!this.#place.isReachable(this.#epoch) && !this.checkPlace()) return;
     this.#isCommitDue = true;
     for (const { apply } of steps) apply();
     this.#commit();
@@ -563,6 +569,7 @@ class Broker {
 
   /** Without clients the broker ends; the next client starts another one. */
   #checkIdle() {
+    if (this.#isOver && this.#connections.size > 0) return; // they have LEAVE_MS
     clearTimeout(this.#idleTimer);
     this.#idleTimer = undefined;
     if (this.#connections.size > 0) return;
