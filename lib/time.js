@@ -40,10 +40,12 @@ const performance = {
 module.exports = {
   /**
    * `apply(then, promise, [callback])` calls no function of a program and none in JavaScript, which
-   * would throw at the end of the stack.
+   * would throw at the end of the stack. With RESOLVED it is a microtask, for a callback that does
+   * not throw: queueMicrotask() takes several times as long.
    */
   apply: Reflect.apply,
   then: Promise.prototype.then,
+  RESOLVED: Promise.resolve(),
   clearInterval,
   clearTimeout,
   dateNow,

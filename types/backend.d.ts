@@ -237,9 +237,11 @@ export interface LockBackend {
    * @returns Why the lock had been taken away, if `lost()` was still to come; then it is not
    *   called. A promise of it (never rejected) if the backend cannot know at once, or the release
    *   takes effect later.
+   * @param isMicrotask Whether the stack is known to have room: a microtask calls.
    */
   release(
     request: LockBackendRequest,
+    isMicrotask?: boolean,
   ): LockLossReason | undefined | Promise<LockLossReason | undefined>;
   /**
    * The same for `requestSync()`, from backends whose `release()` may return a promise: blocks the

@@ -4,12 +4,10 @@ const { follow, unfollow } = require('../composite-signals.js');
 const { LockLostError, notSupportedError } = require('../errors.js');
 const { FROM_THIS_PACKAGE, Lock, signalLoss } = require('./lock.js');
 const { LockRequest } = require('./lock-request.js');
-const { apply, queueMicrotask, setImmediate, then } = require('../time.js');
+const { RESOLVED, apply, queueMicrotask, setImmediate, then } = require('../time.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
-
-const RESOLVED = Promise.resolve();
 
 const COLLECTED = 'its handle was garbage-collected';
 

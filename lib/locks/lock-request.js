@@ -1,6 +1,14 @@
 'use strict';
 
-const { apply, nextTick, performance, queueMicrotask, setImmediate, then } = require('../time.js');
+const {
+  RESOLVED,
+  apply,
+  nextTick,
+  performance,
+  queueMicrotask,
+  setImmediate,
+  then,
+} = require('../time.js');
 const { lazy } = require('../lazy.js');
 const { LockLostError } = require('../errors.js');
 const {
@@ -166,8 +174,8 @@ class PendingRelease {
   /** @param {object} waitingPromise  what the callback returned */
   waitFor(waitingPromise) {
     Promise.resolve(waitingPromise).then(
-      (value) => void this.conclude(true, value), // void: this is a thenable
-      (reason) => void this.conclude(false, reason),
+      (value) => void this.conclude(true, value, true), // void: this is a thenable
+      (reason) => void this.conclude(false, reason, true),
     );
     return this;
   }
@@ -176,12 +184,13 @@ class PendingRelease {
    * Releases the lock, once no reentrant request is inside.
    * @param {boolean} isFulfilled
    * @param {unknown} outcome  a value, or a reason
+   * @param {boolean} [isMicrotask]
    */
-  conclude(isFulfilled, outcome) {
+  conclude(isFulfilled, outcome, isMicrotask = false) {
     this.#isFulfilled = isFulfilled;
     this.#outcome = outcome;
     this.#state = CONCLUDED;
-    if (!this.#hasNested) this.#end();
+    if (!this.#hasNested) this.#end(isMicrotask);
     return this;
   }
 
@@ -212,8 +221,9 @@ class PendingRelease {
     if (!this.#hasNested && this.#state === CONCLUDED) this.#end();
   }
 
-  #end() {
-    const loss = this.#request.end(this.#isFulfilled ? undefined : this.#outcome);
+  #end(isMicrotask = false) {
+    const reason = this.#isFulfilled ? undefined : this.#outcome;
+    const loss = this.#request.end(reason, isMicrotask);
     if (isPending(loss)) {
       const conclude = (/** @type {unknown} */ late) => this.#concludeEnd(late);
       this.ending = apply(then, loss, [conclude]);
@@ -338,8 +348,6 @@ const deadlockDetector = lazy(() => require('./deadlock/detector.js'));
 
 const alreadyCalled = () => {};
 /** A request that is granted at once waits for this: callbacks never run inside request(). */
-const RESOLVED = Promise.resolve();
-
 /**
  * One call of `request()`: it waits, runs its callback, and releases the lock. The public fields
  * are for backends and for requests made inside the callback. A backend calls granted(), missed(),
@@ -596,7 +604,7 @@ class LockRequest {
     }
     if (isObject(result) || this.#section !== undefined) return this.#goOn(result);
     this.#callback = alreadyCalled; // lets its closure be collected
-    return afterRelease(this.end(undefined), result);
+    return afterRelease(this.end(undefined, true), result);
   }
 
   /** The same for a request that was given up, was missed, or gives out its lock as a handle. */
@@ -636,14 +644,14 @@ class LockRequest {
       return this.#fail(error);
     }
     if (this.#section !== undefined) return this.#section.conclude(true, result);
-    return afterRelease(this.end(undefined), result);
+    return afterRelease(this.end(undefined, true), result);
   }
 
   /** @param {unknown} error  of the callback, or of its result */
   #fail(error) {
     this.#callback = alreadyCalled;
     if (this.#section !== undefined) return this.#section.conclude(false, error);
-    return throwAfterRelease(this.end(error), error);
+    return throwAfterRelease(this.end(error, true), error);
   }
 
   /** The section of the reentrant requests inside, which keeps the lock after its callback. */
@@ -669,16 +677,17 @@ class LockRequest {
   /**
    * Releases the lock, before the released promise settles.
    * @param {unknown} reason  the rejection of the promise; undefined: it will be fulfilled
+   * @param {boolean} [isMicrotask]  calls this, and not a function of the program
    * @returns {unknown} the error if the lock had been lost, which takes precedence; usually
    *   undefined; a promise of it if the backend answers later
    */
-  end(reason) {
+  end(reason, isMicrotask = false) {
     const wasHolding = this.#phase === HOLDING;
     this.#phase = OVER;
     if (this.#error !== undefined) return this.#error;
     let lossReason;
     try {
-      if (wasHolding) lossReason = this.backend.release(this);
+      if (wasHolding) lossReason = this.backend.release(this, isMicrotask);
     } catch (error) {
       // At the end of the stack. A release that throws has had no effect.
       void apply(then, RESOLVED, [() => this.backend.release(this)]);

@@ -4,7 +4,7 @@ const { GRANTED, MISSED } = require('../backends/outcome.js');
 const { waitsForOtherCopy } = require('../backends/thread-users.js');
 const { DeadlockError, LockLostError, notSupportedError, timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
-const { apply, then } = require('../time.js');
+const { RESOLVED, apply, then } = require('../time.js');
 const { isObject } = require('../webidl.js');
 const { coveringLock, enterCallChain, homeOf, runInside } = require('./call-chain.js');
 const {
@@ -18,8 +18,6 @@ const { describeTimeout, findHoldersSync, CHECK_MS, MAX_CHECKS } = require('./wa
 const { createLock, signalLoss } = require('./lock.js');
 const { takeToken } = require('./nested-request.js');
 const { tokenOf } = require('./token.js');
-
-const RESOLVED = Promise.resolve();
 
 const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBackend);
 

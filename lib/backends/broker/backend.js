@@ -13,7 +13,7 @@ const { newLifeline, removeLifeline, securityError, toBrokerFiles } = require('.
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { noteAttached } = require('../idle-agents.js');
 const { QUEUED } = require('../outcome.js');
-const { needRoom } = require('../stack-room.js');
+const { createRoomCheck } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
 const { Link } = require('./link.js');
@@ -504,6 +504,14 @@ const BRIEF_MS = 500;
 const MAX_UNDECIDED_MS = 1000;
 const RECHECK_MS = 5;
 
+const needRoomTo = {
+  enqueue: createRoomCheck(),
+  release: createRoomCheck(),
+  releaseSync: createRoomCheck(),
+  cancel: createRoomCheck(),
+  waitSync: createRoomCheck(),
+};
+
 /**
  * The backend over a broker: one agent of a bucket. It decides nothing. Its requests are kept here
  * until they have ended, and are sent again to a broker that replaces a dead one.
@@ -560,7 +568,7 @@ class BrokerBackend {
    * @returns {LockOutcome}
    */
   enqueue(request) {
-    needRoom();
+    needRoomTo.enqueue();
     this.#checkOpen();
     checkTexts(request, MAX_NAME_UNITS);
     this.#connect();
@@ -575,7 +583,7 @@ class BrokerBackend {
    * @returns {Promise<LockLossReason | undefined> | undefined}
    */
   release(request) {
-    needRoom();
+    needRoomTo.release();
     const tracked = this.#tracked.of(request);
     if (tracked === undefined) return undefined;
     this.#startRelease(tracked);
@@ -598,7 +606,7 @@ class BrokerBackend {
    * @throws DOMException if no broker answers: this thread's own connection releases the lock
    */
   releaseSync(request) {
-    needRoom();
+    needRoomTo.releaseSync();
     const tracked = this.#tracked.of(request);
     if (tracked === undefined) return undefined;
     this.#startRelease(tracked);
@@ -626,7 +634,7 @@ class BrokerBackend {
    * @param {boolean} [isTimeout]
    */
   cancel(request, isTimeout = false) {
-    needRoom();
+    needRoomTo.cancel();
     const tracked = this.#tracked.of(request);
     if (tracked === undefined) return;
     this.#tracked.forget(tracked);
@@ -666,7 +674,7 @@ class BrokerBackend {
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}
    */
   waitSync(request, timeout) {
-    needRoom();
+    needRoomTo.waitSync();
     const tracked = this.#tracked.of(request);
     if (tracked === undefined) throw invalidStateError('The request has ended');
     const [outcome, high, low] = this.#requestOutcome(tracked, timeout);

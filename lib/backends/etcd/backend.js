@@ -11,7 +11,7 @@ const { hostname } = require('../host.js');
 const { noteAttached } = require('../idle-agents.js');
 const { pidNamespace } = require('../pid-namespace.js');
 const { QUEUED } = require('../outcome.js');
-const { needRoom } = require('../stack-room.js');
+const { createRoomCheck } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
 const { RequestTable, toAsk } = require('./request-table.js');
@@ -274,6 +274,14 @@ const MIN_ANSWER_MS = 10_000;
  */
 const MAX_NAME_UNITS = 2 ** 15;
 
+const needRoomTo = {
+  enqueue: createRoomCheck(),
+  release: createRoomCheck(),
+  releaseSync: createRoomCheck(),
+  cancel: createRoomCheck(),
+  waitSync: createRoomCheck(),
+};
+
 /**
  * The backend over an etcd cluster: it passes requests to the session's thread, and the thread's
  * answers to the requests.
@@ -357,7 +365,7 @@ class EtcdBackend {
    * @param {Request} request
    */
   enqueue(request) {
-    needRoom();
+    needRoomTo.enqueue();
     this.#checkOpen();
     checkTexts(request, MAX_NAME_UNITS);
     this.#attach();
@@ -371,7 +379,7 @@ class EtcdBackend {
    * @returns {Promise<LockLossReason | undefined> | LockLossReason | undefined}
    */
   release(request) {
-    needRoom();
+    needRoomTo.release();
     const entry = this.#requests.forget(request);
     if (entry === undefined) return undefined;
     const loss = this.#requests.takeLoss(entry);
@@ -387,7 +395,7 @@ class EtcdBackend {
    * @returns {LockLossReason | undefined}
    */
   releaseSync(request) {
-    needRoom();
+    needRoomTo.releaseSync();
     const entry = this.#requests.forget(request);
     if (entry === undefined) return undefined;
     const lossBefore = this.#requests.takeLoss(entry);
@@ -404,7 +412,7 @@ class EtcdBackend {
    * @param {boolean} [isTimeout]
    */
   cancel(request, isTimeout = false) {
-    needRoom();
+    needRoomTo.cancel();
     const entry = this.#requests.forget(request);
     if (entry === undefined) return;
     let isOver = false;
@@ -430,7 +438,7 @@ class EtcdBackend {
    * @throws InvalidStateError where the cluster is not reached for as long as isLocked() waits
    */
   waitSync(request, timeout) {
-    needRoom();
+    needRoomTo.waitSync();
     const number = request.backendId;
     this.#waitedFor = number;
     const own = findOwnRequests(request.name, request);

@@ -3,11 +3,11 @@
 const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
-const { queueMicrotask } = require('../../time.js');
+const { RESOLVED, apply, then } = require('../../time.js');
 const { createClientId } = require('../client-id.js');
 const { LocalLockTable } = require('./lock-table.js');
 const { GRANTED, MISSED, QUEUED } = require('../outcome.js');
-const { needRoom } = require('../stack-room.js');
+const { createRoomCheck } = require('../stack-room.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
@@ -18,6 +18,12 @@ const { needRoom } = require('../stack-room.js');
 const threadId = lazy(() => require('node:worker_threads').threadId);
 
 const NO_ID = -1;
+
+const needRoomTo = {
+  enqueue: createRoomCheck(),
+  release: createRoomCheck(),
+  cancel: createRoomCheck(),
+};
 
 /**
  * The backend for one thread: an agent of a table that lives in this thread's memory. Several of
@@ -78,7 +84,7 @@ class LocalBackend {
    * @returns {LockOutcome}
    */
   enqueue(request) {
-    needRoom();
+    needRoomTo.enqueue();
     this.#checkOpen();
     const entry = this.#table.request(this, request);
     if (entry === null) return MISSED;
@@ -92,10 +98,11 @@ class LocalBackend {
 
   /**
    * @param {Request} request
+   * @param {boolean} [isMicrotask]
    * @returns {LockLossReason | undefined}
    */
-  release(request) {
-    needRoom();
+  release(request, isMicrotask = false) {
+    if (!isMicrotask) needRoomTo.release();
     const entry = this.#forget(request);
     if (entry === null) return undefined;
     this.#table.remove(entry);
@@ -107,7 +114,7 @@ class LocalBackend {
    * @param {boolean} [isTimeout]
    */
   cancel(request, isTimeout = false) {
-    needRoom();
+    needRoomTo.cancel();
     const entry = this.#forget(request);
     if (entry === null) return;
     if (entry.isQueued) this.#keepAlive.unref();
@@ -227,7 +234,8 @@ class LocalBackend {
    */
   #report(entry, deliver) {
     this.#reports.push({ entry, deliver });
-    if (this.#reports.length === 1) queueMicrotask(() => this.#deliverReports());
+    if (this.#reports.length > 1) return;
+    void apply(then, RESOLVED, [() => this.#deliverReports()]);
   }
 
   #deliverReports() {

@@ -494,7 +494,7 @@ class Broker {
 
   /**
    * A watch may report late that the folder was removed: Deno's, and any under load. So each round
-   * checks the name of the socket. A removed broker serves nothing; its clients go on elsewhere.
+   * checks the name of the socket. A removed broker serves nothing: its clients use another.
    * @param {Step[]} steps
    */
   #apply(steps) {
