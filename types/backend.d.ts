@@ -281,8 +281,9 @@ export interface LockBackend {
   /**
    * Why nothing is decided for a request whose timeout is over: a server that does not answer.
    * `undefined`: the request waits for its lock. Of `requestSync()` after `holdersOf()`.
+   * @param isSilent `true`: `holdersOf()` was not answered.
    */
-  silenceOf?(request: LockBackendRequest): string | undefined;
+  silenceOf?(request: LockBackendRequest, isSilent?: boolean): string | undefined;
   /**
    * At most `max` holders of the lock; the message of a timeout names them. With `isBlocking` they
    * are returned synchronously, and the thread may be blocked for that. Neither throws nor rejects:

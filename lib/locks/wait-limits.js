@@ -151,7 +151,7 @@ class WaitLimits {
    * @param {Promise<LockDetail[]>} holders
    */
   #rejectWhenKnown(holders) {
-    const timer = setTimeout(() => this.#rejectWith([]), MAX_NAMING_MS);
+    const timer = setTimeout(() => this.#rejectWith([], true), MAX_NAMING_MS);
     this.#timer = timer;
     const onKnown = (/** @type {LockDetail[]} */ known) => {
       if (this.#timer === timer) this.#rejectWith(known);
@@ -159,10 +159,13 @@ class WaitLimits {
     void apply(then, holders, [onKnown]);
   }
 
-  /** @param {LockDetail[]} holders */
-  #rejectWith(holders) {
+  /**
+   * @param {LockDetail[]} holders
+   * @param {boolean} [isSilent]  whether they are unknown, because the backend has not answered
+   */
+  #rejectWith(holders, isSilent = false) {
     const { backend, name } = this.#request;
-    const silence = backend.silenceOf?.(/** @type {any} */ (this.#request));
+    const silence = backend.silenceOf?.(/** @type {any} */ (this.#request), isSilent);
     const message = describeTimeout(name, this.#timeout, holders, silence);
     this.#request.abort(timeoutError(message), true);
   }

@@ -95,13 +95,15 @@ testWithStops('an abort while the names are asked for is what rejects', async ()
   held.release();
 });
 
-testWithStops('a stopped broker keeps no timeout from rejecting', async () => {
+testWithStops('a stopped broker keeps no timeout from rejecting, and is its reason', async () => {
   const held = await first.acquire('busy');
   const waiting = second.request('busy', { timeout: manual.delayOf(1) }, notCalled);
   while ((await first.query()).pending.length === 0);
   const broker = stopBroker();
   manual.fire(1);
-  await expect(waiting).rejects.toThrow(/^The lock 'busy' was not granted within \d+ ms$/);
+  await expect(waiting).rejects.toThrow(
+    /^The lock 'busy' was not granted within \d+ ms: the broker has not answered: is it stopped\?$/,
+  );
   process.kill(broker, 'SIGCONT');
   held.release();
 });

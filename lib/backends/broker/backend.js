@@ -740,9 +740,11 @@ class BrokerBackend {
     return value;
   }
 
-  /** @param {Request & { isSync?: boolean }} request */
-  silenceOf(request) {
-    const isSilent = request.isSync ? this.#isSilent : this.isUndecided(request);
+  /**
+   * @param {Request & { isSync?: boolean }} request
+   * @param {boolean} [isSilent]
+   */
+  silenceOf(request, isSilent = request.isSync ? this.#isSilent : this.isUndecided(request)) {
     if (!isSilent) return undefined;
     const { cause } = this.#link;
     return cause === undefined ? SILENT : `no broker is reached: ${cause}`;

@@ -425,10 +425,13 @@ class EtcdBackend {
     return this.#requests.find(request)?.isAnswered === false;
   }
 
-  /** @param {Request} request */
-  silenceOf(request) {
+  /**
+   * @param {Request} request
+   * @param {boolean} [isSilent]
+   */
+  silenceOf(request, isSilent = this.isUndecided(request)) {
     if (this.#silence !== undefined) return `etcd is not reached: ${this.#silence.reason}`;
-    return this.isUndecided(request) ? 'etcd has not answered' : undefined;
+    return isSilent ? 'etcd has not answered' : undefined;
   }
 
   /**
