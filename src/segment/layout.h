@@ -50,9 +50,8 @@
 //     that reaches its shard later. A repair skips the operations of dead processes. The extent of
 //     an operation stays claimed until its process has been reaped.
 // I16 A biased record (biased_record.h) is the only request of its name. It has no text, limit,
-// hold
-//     limit or enclosing token, and is in the shard's `biased`. Unlocked: it is in the held list of
-//     its name and not counted, also after it was revoked, until the name is settled
+//     hold limit or enclosing token, and is in the shard's `biased`. Unlocked: it is in the held
+//     list of its name and not counted, also after it was revoked, until the name is settled
 //     (shard_rules.h). Exception from I1: its mode, token and times change while it is biased.
 // I17 A record that was biased is freed by its agent, or by the thread that ends the agent.
 // I18 After a request has returned without a grant, or a watcher has begun, every biased record
