@@ -2,6 +2,7 @@
 
 const { AgentWatches } = require('../../lib/backends/etcd/agent-watches.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
+const { bytes } = require('../../lib/backends/etcd/transaction.js');
 
 const LONG_MS = 1_000_000;
 const bucket = new BucketKeys('prefix', 'bucket');
@@ -9,6 +10,7 @@ const bucket = new BucketKeys('prefix', 'bucket');
 /** A session that lives, and whose cluster answers reads when the test says so. */
 class FakeSession {
   subscriptions = [];
+  sessions = [];
 
   bucketWatches = {
     add: (watched) => {
@@ -22,7 +24,7 @@ class FakeSession {
       this.answer = resolve;
       this.refuse = reject;
     });
-    return { revision: '4', responses: [{ response_range: { kvs: [] } }] };
+    return { revision: '4', responses: [{ response_range: { kvs: this.sessions } }] };
   }
 }
 
@@ -121,4 +123,18 @@ test('a watch reports that it has missed what happened between two sessions', as
     { token: 5n, lost: 1 },
     { token: 6n, lost: 0 },
   ]);
+});
+
+test('a watch whose events were compacted away reads the sessions again', async () => {
+  open(LONG_MS);
+  session.answer();
+  await turn();
+  const about = JSON.stringify(['someone', 0, 0, 'host', '']);
+  const lease = toLeaseId('7');
+  session.sessions = [{ key: bytes(`${bucket.sessions}${lease}/about`), value: bytes(about) }];
+  session.subscriptions[0].onGap();
+  session.answer();
+  await turn();
+  session.subscriptions[1].onEvents([grant('5')]);
+  expect(told).toMatchObject([{ token: 5n, clientId: 'someone', lost: 1 }]);
 });

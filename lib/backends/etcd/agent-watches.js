@@ -58,8 +58,9 @@ class BucketEvents {
    * were read. The answer to a watch "from now on" does not name its revision (since etcd 3.4.38,
    * 3.5.22 and 3.6.2). If the stream broke then, some events would be missing.
    * @param {Session} session
+   * @param {() => void} onGap  events were compacted away: it has to begin anew
    */
-  async begin(session) {
+  async begin(session, onGap) {
     const { root, sessions } = this.#bucket;
     const { revision, responses } = await session.read([getAll(sessions)]);
     if (this.#isClosed) return;
@@ -72,7 +73,7 @@ class BucketEvents {
       from: following(revision),
       withPrevious: true,
       onEvents: (events) => this.take(events),
-      onGap: () => this.skip(),
+      onGap,
     });
   }
 
@@ -355,7 +356,14 @@ class AgentWatches {
       this.#onBegun(events);
       if (watch.events === events) this.#beginLater(id, watch, session);
     };
-    events.begin(session).then(() => this.#onBegun(events), onFailed);
+    const onGap = () => {
+      events.close();
+      if (watch.events !== events) return;
+      watch.events = undefined;
+      watch.hasMissed = true;
+      this.#begin(id, session); // which reads the sessions that the gap began
+    };
+    events.begin(session, onGap).then(() => this.#onBegun(events), onFailed);
   }
 
   /**
