@@ -496,7 +496,8 @@ async function dashboard(options) {
   if (options.json) printLine(toJson({ url, pid: process.pid }));
   else {
     printLine(`The dashboard is at\n\n  ${url}\n`);
-    printLine('This address is a key: whoever has it can see the locks. Ctrl-C ends it.');
+    printLine('Every user with this address can see the locks: keep it secret.');
+    printLine('Ctrl-C ends the dashboard.');
   }
   await Promise.race(['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => once(process, signal)));
   await server.close();

@@ -175,7 +175,7 @@ function checkNeighbours() {
   const own = `holdfast-${process.geteuid?.()}`;
   const others = readdirSync(root).filter((name) => /^holdfast-\d+$/.test(name) && name !== own);
   if (others.length === 0) return [];
-  return [noted(`other users have locks of their own: ${others.join(', ')} in ${root}`)];
+  return [noted(`other users have separate locks: ${others.join(', ')} in ${root}`)];
 }
 
 /**
@@ -255,7 +255,7 @@ const CONNECTION_ADVICE = /** @type {[RegExp, string][]} */ ([
 /** @param {string} problem */
 function connectionAdvice(problem) {
   const known = CONNECTION_ADVICE.find(([pattern]) => pattern.test(problem));
-  return known?.[1] ?? 'the message is that of the connection';
+  return known?.[1] ?? 'the message comes from the connection';
 }
 
 /** @param {number} bytes */
@@ -325,7 +325,7 @@ function checkTogether(members) {
   const clusters = new Set(reached.map(({ clusterId }) => clusterId));
   if (clusters.size > 1) {
     const list = reached.map(({ endpoint, clusterId }) => `${endpoint} of ${clusterId}`).join(', ');
-    const advice = 'each would have locks of its own: name the members of one cluster';
+    const advice = 'each cluster would have separate locks: name the members of one cluster';
     return [fault(`the endpoints belong to ${clusters.size} clusters: ${list}`, advice)];
   }
   const ids = members.flatMap(({ memberId }) => memberId ?? []);
@@ -361,7 +361,7 @@ function rightsAdvice(why, prefix) {
   if (/space exceeded/.test(why)) {
     return 'etcdctl compact, then defrag, then alarm disarm';
   }
-  return 'the message is that of the cluster';
+  return 'the message comes from the cluster';
 }
 
 /**
@@ -711,7 +711,7 @@ const PERCENT = 100;
 
 /** Advice about a process that does not run, by its state. */
 const ADVICE = /** @type {Record<string, (pid: string) => string>} */ ({
-  stopped: (pid) => `kill -CONT ${pid} lets it go on; or holdfast steal the lock`,
+  stopped: (pid) => `kill -CONT ${pid} continues it; or holdfast steal the lock`,
   traced: (pid) => `a debugger has stopped it: detach it from process ${pid}`,
   frozen: () => 'its container is paused: unpause it',
   zombie: (pid) => `its parent has not waited for it (ps -o ppid= -p ${pid})`,

@@ -98,7 +98,7 @@ function runCommand(manager, lock, [file, ...args], { close = false, onLoss }) {
     const child = spawn(file, args, { stdio: ['inherit', 'inherit', 'inherit', ...life], env });
     for (const descriptor of life) closeSync(descriptor);
     lock.signal.addEventListener('abort', () => {
-      const end = onLoss === 'terminate' ? 'it is ended' : 'it goes on without the lock';
+      const end = onLoss === 'terminate' ? 'it is ended' : 'it continues without the lock';
       note(`${printable(lock.signal.reason.message)}; the command is still running: ${end}`);
       if (onLoss === 'terminate') child.kill('SIGTERM');
     });
@@ -260,7 +260,7 @@ function add(program) {
     )
     .option(
       '-o, --close',
-      'what the command leaves running does not keep the lock if holdfast dies',
+      'if holdfast dies, processes that the command left running do not keep the lock',
     )
     .addOption(
       new Option('-F, --no-fork', 'accepted, as flock has it; signals are passed on anyway'),

@@ -140,7 +140,9 @@ async function showGraph(options) {
 const add = (program) =>
   program
     .command('graph')
-    .description('show who waits for whom; exits with 1 when there is a deadlock')
+    .description(
+      'show the waits between holders and requests; exits with 1 when there is a deadlock',
+    )
     .option('--dot', 'print it for Graphviz: holdfast graph --dot | dot -Tsvg')
     .option('--json', 'print it as JSON')
     .action(showGraph);

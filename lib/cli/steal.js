@@ -32,7 +32,7 @@ async function isConfirmed(name, holders) {
   }
   note(`'${printable(name)}' is held by`);
   for (const holder of holders) note(`  ${describe(holder)}`);
-  note('its holder is not ended, and may go on as if it had the lock');
+  note('its holder is not ended, and may continue as if it had the lock');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   /** @type {string} */
   const answer = await new Promise((resolve) => {

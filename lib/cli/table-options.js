@@ -43,8 +43,12 @@ function addAddressOptions(command) {
   if (command.name() === 'completion') return command;
   command
     .option('--bucket <name>', "the bucket (default: 'default')")
-    .option('--directory <path>', 'where buckets are (default: $HOLDFAST_DIR or /dev/shm)', toPath)
-    .option('--url <url>', 'where the locks live (default: $HOLDFAST_URL)');
+    .option(
+      '--directory <path>',
+      'directory of the buckets (default: $HOLDFAST_DIR or /dev/shm)',
+      toPath,
+    )
+    .option('--url <url>', 'URL of the locks (default: $HOLDFAST_URL)');
   if (!READ_ONLY.has(command.name())) return command;
   return command
     .option('--user <name>', 'as root: the locks of this user, by name or id')

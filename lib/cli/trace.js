@@ -407,7 +407,7 @@ const add = (program) =>
   program
     .command('trace')
     .description('record the locks of all processes as a trace that Perfetto opens')
-    .argument('<file>', "where to; '….gz' is compressed, '-' is standard output")
+    .argument('<file>', "file to write; '….gz' is compressed, '-' is standard output")
     .option('--seconds <seconds>', 'for how long (default: until Ctrl-C)', toMilliseconds)
     .addOption(new Option('--name <name>', 'only the lock of this name'))
     .option('--json', 'say what was recorded as JSON')

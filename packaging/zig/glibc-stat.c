@@ -1,6 +1,6 @@
 // stat() and its relatives for the glibc binaries. Before glibc 2.33 they are no symbols of libc.so:
 // each program brings its own, which calls what libc.so has. Zig 0.11 brings newer ones instead,
-// that make the system call themselves and report errors in an `errno` of their own.
+// that make the system call themselves and report errors in a separate `errno`.
 #include <sys/stat.h>
 
 #if defined(__x86_64__)

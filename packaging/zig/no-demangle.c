@@ -1,5 +1,5 @@
-// In the place of libc++abi's, which has a tenth of the binary: it would only write the type of an
-// exception that nobody catches as a person does, and the addon is compiled without exceptions.
+// Replaces the demangler of libc++abi, a tenth of the binary: libc++abi would only print the type of
+// an uncaught exception with it, and the addon is compiled without exceptions.
 #include <stddef.h>
 
 char* __cxa_demangle(const char* name, char* buffer, size_t* length, int* status) {

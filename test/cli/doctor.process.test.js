@@ -56,7 +56,7 @@ test('a stopped holder is named, and how to continue it', async () => {
   expect(stdout).toMatch(
     new RegExp(`^WARN  'a lock' is held by process ${holder.pid}, .*stopped`, 'm'),
   );
-  expect(stdout).toMatch(new RegExp(`→ kill -CONT ${holder.pid} lets it go on`));
+  expect(stdout).toMatch(new RegExp(`→ kill -CONT ${holder.pid} continues it`));
   holder.kill('SIGCONT');
 });
 

@@ -214,7 +214,7 @@ describe('a lock that is taken away', () => {
     const running = cli.start(['exec', '--on-loss', 'continue', 'lock', '--', 'sh', '-c', loop]);
     await running.line(/ready/);
     await cli.locks.request('lock', { steal: true }, () => {});
-    await untilEqual(() => /goes on without the lock/.test(running.errors), true);
+    await untilEqual(() => /continues without the lock/.test(running.errors), true);
     running.write('still here\n');
     expect(await running.line()).toBe('still here');
     expect(await running.ended).toEqual({ status: 0, signal: null });

@@ -271,19 +271,19 @@ describe('a file with the name of a doorbell or a lifeline', () => {
     locks.close();
     return names.map((name) => name.replace(/-(\d+|[0-9a-f]+)-/, (_, n) => `-${Number(n) + 1}-`));
   }
-  const REFUSED = /^SecurityError: .*what has the name of a doorbell is none; remove it/;
+  const REFUSED = /^SecurityError: .*a file with the name of a doorbell is no doorbell; remove it/;
   const PLANTS = {
     'a file': [(path) => fs.writeFileSync(path, ''), REFUSED],
     'a directory': [(path) => fs.mkdirSync(path), REFUSED],
     'a link': [(path) => fs.symlinkSync(elsewhere(), path), REFUSED],
-    'a FIFO that somebody reads': [
+    'a FIFO with a reader': [
       (path) => {
         mkfifo(path);
         readers.push(fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK));
       },
       /^OperationError: .*in use/,
     ],
-    'a FIFO that nobody reads': [mkfifo, /^granted$/],
+    'a FIFO without a reader': [mkfifo, /^granted$/],
   };
   const readers = [];
   afterEach(() => {

@@ -139,7 +139,7 @@ class SyncHelper {
     this.close();
     throw invalidStateError(
       `The helper thread of requestSync() has not started within ${this.#maxStartMs} ms. ` +
-        'Modules that NODE_OPTIONS preloads run in it, too: a warning tells what they throw',
+        'Modules preloaded by NODE_OPTIONS run in it, too; see the warning for the exception',
     );
   }
 
@@ -178,8 +178,8 @@ function toAnswerBytes(answer) {
  */
 const unconfirmedRelease = (name, { message }) =>
   invalidStateError(
-    `The callback has run and the lock '${name}' is being given back, but it is not known ` +
-      `whether it was held until then: ${message}`,
+    `The callback has returned and the lock '${name}' is being released, but the lock may ` +
+      `have been lost before: ${message}`,
   );
 
 /**

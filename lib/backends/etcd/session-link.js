@@ -124,7 +124,7 @@ class SessionLink {
     void this.#worker.terminate();
     const error = new Error(
       `its thread has not started within ${this.#maxStartMs} ms. ` +
-        'Modules that NODE_OPTIONS preloads run in it, too: a warning tells what they throw',
+        'Modules preloaded by NODE_OPTIONS run in it, too; see the warning for the exception',
     );
     this.#fail(error, onMessage);
   }

@@ -145,7 +145,7 @@ const segmentOf = ({ directory, bucket }) => path.join(directory, bucket, 'segme
  */
 function otherDirectoryText({ directory }) {
   if (existsSync(path.dirname(directory))) return '';
-  return '; or set HOLDFAST_DIR to a directory inside of one that exists, such as /tmp/holdfast';
+  return '; or set HOLDFAST_DIR to a directory whose parent exists, such as /tmp/holdfast';
 }
 
 /**

@@ -171,16 +171,16 @@ const Words = ({ lock, onOpen }) =>
 export function Graph({ graph, onOpen }) {
   const layout = useMemo(() => layOut(graph.locks), [shapeOf(graph.locks)]);
   return html`<section aria-labelledby="graph-title">
-    <h2 id="graph-title">Who waits for whom</h2>
+    <h2 id="graph-title">Waits between locks</h2>
     ${
       graph.locks.length === 0
-        ? html`<p class="soft">Nobody waits for a lock.</p>`
+        ? html`<p class="soft">No request waits for a lock.</p>`
         : html`
             <div
               class="scroll"
               tabindex="0"
               role="region"
-              aria-label="Drawing of who waits for whom"
+              aria-label="Drawing of the waits between locks"
             >
               <svg class="graph" width=${layout.width} height=${layout.height} aria-hidden="true">
                 <defs>

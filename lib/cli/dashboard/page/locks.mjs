@@ -156,7 +156,7 @@ const Requests = ({ title, requests, total, isHeld }) => html`
     html`<table>
       <thead>
         <tr>
-          <th scope="col">Who</th>
+          <th scope="col">Client</th>
           <th scope="col">Mode</th>
           <th scope="col" class="number">For</th>
           <th scope="col">Process</th>

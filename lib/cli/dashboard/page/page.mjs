@@ -201,7 +201,7 @@ function App() {
       <${Connection} feed=${feed} isPaused=${isPaused} />
       <span class="space"></span>
       <button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>
-        ${isPaused ? 'Go on' : 'Pause'}
+        ${isPaused ? 'Resume' : 'Pause'}
       </button>
       <button type="button" onClick=${nextTheme}>Theme: ${theme}</button>
     </header>
