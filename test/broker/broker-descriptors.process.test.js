@@ -71,7 +71,7 @@ test('a client without a descriptor left keeps its lock when the broker dies', a
   expect(await once(child, 'message')).toEqual(['holding', undefined]);
   killBroker(place);
   expect(await locks.request('a', { ifAvailable: true }, (lock) => lock)).toBe(null);
-  child.send('go on');
+  child.send('continue');
   expect(await once(child, 'message')).toEqual(['held', undefined]);
   expect(await locks.request('a', () => 'granted')).toBe('granted');
 });

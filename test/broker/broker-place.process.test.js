@@ -25,29 +25,32 @@ test.each([
   ['the folder', () => fs.rmSync(place.folder, { recursive: true, force: true })],
   ['the claim', () => fs.rmSync(place.epochFile(1))],
   ['the socket', () => fs.rmSync(place.readEpoch(1).socket)],
-])('%s of a broker is removed: holders are told, and others go on', async (_what, remove) => {
-  const [one, other] = [1, 2].map(() =>
-    openLockManager({ backend: new BrokerBackend({ directory }) }),
-  );
-  let holding;
-  const isHolding = new Promise((resolve) => (holding = resolve));
-  const held = one.request('a', (lock) => {
-    holding(lock);
-    return new Promise(() => {});
-  });
-  const lock = await isHolding;
-  const waiting = other.request('a', () => {});
-  waiting.catch(() => {});
-  await other.query();
-  remove();
-  await expect(held).rejects.toMatchObject({ reason: 'disconnected' });
-  expect(lock.signal.aborted).toBe(true);
-  await expect(waiting).rejects.toMatchObject({ name: 'InvalidStateError' });
-  expect(await other.request('a', () => 'again')).toBe('again');
-  expect(await one.request('a', () => 'again')).toBe('again');
-  one.close();
-  other.close();
-});
+])(
+  '%s of a broker is removed: holders are notified, and other clients continue',
+  async (_what, remove) => {
+    const [one, other] = [1, 2].map(() =>
+      openLockManager({ backend: new BrokerBackend({ directory }) }),
+    );
+    let holding;
+    const isHolding = new Promise((resolve) => (holding = resolve));
+    const held = one.request('a', (lock) => {
+      holding(lock);
+      return new Promise(() => {});
+    });
+    const lock = await isHolding;
+    const waiting = other.request('a', () => {});
+    waiting.catch(() => {});
+    await other.query();
+    remove();
+    await expect(held).rejects.toMatchObject({ reason: 'disconnected' });
+    expect(lock.signal.aborted).toBe(true);
+    await expect(waiting).rejects.toMatchObject({ name: 'InvalidStateError' });
+    expect(await other.request('a', () => 'again')).toBe('again');
+    expect(await one.request('a', () => 'again')).toBe('again');
+    one.close();
+    other.close();
+  },
+);
 
 const openAt = () => openLockManager({ backend: new BrokerBackend({ directory }) });
 
@@ -66,7 +69,7 @@ async function watchOne(locks, other) {
 describe.each([
   ['that has blocked no thread yet', async (locks) => locks.request('ledger', () => {})],
   ['that has blocked its thread before', async (locks) => locks.requestSync('ledger', () => {})],
-])('a client that had nothing, and %s, goes on in the new folder with', (_which, use) => {
+])('a client that had nothing, and %s, continues in the new folder with', (_which, use) => {
   test.each([
     ['query()', async (locks) => (await locks.query()).held, []],
     ['inspect()', async (locks) => (await locks.inspect()).held, []],

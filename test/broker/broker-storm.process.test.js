@@ -120,7 +120,7 @@ async function check() {
 }
 
 test(
-  `nobody is let in beside another, overtaken or forgotten (HOLDFAST_SEED=${SEED})`,
+  `no two holders overlap, and no request is overtaken or forgotten (HOLDFAST_SEED=${SEED})`,
   async () => {
     const witness = await start();
     const children = await Promise.all(Array.from({ length: PROCESSES }, start));

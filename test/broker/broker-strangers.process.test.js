@@ -86,20 +86,23 @@ testAsRoot('another user cannot use, read, reach, remove or stop anything', asyn
   await held.release();
 });
 
-testAsRoot('folders that were opened by mistake still give nobody a file or a socket', async () => {
-  await locks.query();
-  for (const folder of [directory, place.folder, place.epochsFolder, place.lifelinesFolder]) {
-    fs.chmodSync(folder, 0o755);
-  }
-  const results = await askStranger();
-  delete results['read the directory']; // which it may now
-  for (const [attempt, result] of Object.entries(results)) {
-    expect([attempt, result]).toEqual([attempt, REFUSALS[attempt] ?? 'EACCES']);
-  }
-  await expect(openLockManager({ url: `broker://${directory}` }).query()).rejects.toThrow(
-    /Others may enter/,
-  );
-});
+testAsRoot(
+  'folders that were opened by mistake still show no file or socket to other users',
+  async () => {
+    await locks.query();
+    for (const folder of [directory, place.folder, place.epochsFolder, place.lifelinesFolder]) {
+      fs.chmodSync(folder, 0o755);
+    }
+    const results = await askStranger();
+    delete results['read the directory']; // which it may now
+    for (const [attempt, result] of Object.entries(results)) {
+      expect([attempt, result]).toEqual([attempt, REFUSALS[attempt] ?? 'EACCES']);
+    }
+    await expect(openLockManager({ url: `broker://${directory}` }).query()).rejects.toThrow(
+      /Others may enter/,
+    );
+  },
+);
 
 test('each socket and file is for its user alone, whatever the mask of new files', async () => {
   const mask = process.umask(0);

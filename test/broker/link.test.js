@@ -28,7 +28,7 @@ beforeEach(async () => {
   const socket = place.newSocketName(place.epochsFolder);
   server = net.createServer((connection) => connection.destroy()).listen(socket);
   await once(server, 'listening');
-  place.claimEpoch({ number: 1, socket, key: 'of nobody', pid: process.pid });
+  place.claimEpoch({ number: 1, socket, key: 'of no client', pid: process.pid });
   link = new Link(place, {});
 });
 afterEach(() => {

@@ -113,8 +113,8 @@ afterAll(() => freezer?.remove());
 
 const WITH_THE_PROC_OF_BEFORE = ['unshare', '--pid', ...FORKED];
 
-describeInside(WITH_THE_PROC_OF_BEFORE, 'where /proc is that of another PID namespace', () => {
-  test('trace knows no commands: there the numbers belong to strangers', async () => {
+describeInside(WITH_THE_PROC_OF_BEFORE, 'with the /proc of another PID namespace', () => {
+  test('trace shows no commands: the process ids in /proc belong to other processes', async () => {
     const file = path.join(cli.directory, 'trace.json');
     const trace = [process.execPath, PROGRAM, 'trace', file, '--seconds', '1'];
     const holder = [process.execPath, PROGRAM, 'exec', 'a lock', ...trace];

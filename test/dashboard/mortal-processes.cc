@@ -64,7 +64,7 @@ int main(int count, char** arguments) {
     if (child == 0) HoldAndDie(arguments[1], number);
     int status = 0;
     if (waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) {
-      std::fprintf(stderr, "a process ended by itself: %d\n", status);
+      std::fprintf(stderr, "a process ended without the signal: %d\n", status);
       return 1;
     }
     if (number == 0) {

@@ -5,7 +5,7 @@ const { findStrongComponents } = require('../../lib/locks/deadlock/wait-graph.js
 
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** The components of a graph that is given as { node: 'where it leads' }. */
+/** The components of a graph that is given as { node: 'its successors' }. */
 function componentsOf(graph) {
   const components = findStrongComponents(Object.keys(graph), (node) => graph[node]);
   return [...new Set(components.values())].map((component) => [...component].sort());

@@ -192,7 +192,7 @@ function namesOfStuck(held, pending) {
   }
 }
 
-test(`who is stuck is who is left when all have ended who can (HOLDFAST_SEED=${SEED})`, () => {
+test(`the requests left after all possible ends are stuck (HOLDFAST_SEED=${SEED})`, () => {
   const spec = fc.record({
     name: fc.constantFrom('a', 'b', 'c'),
     isShared: fc.boolean(),

@@ -16,7 +16,7 @@ afterEach(async () => {
 const countSessions = async () =>
   (await cluster.keys()).filter((key) => key.endsWith('/about')).length;
 
-test('of many lock managers those that are idle longest give their sessions back, and go on', async () => {
+test('of many lock managers the longest idle ones end their sessions, and still work afterwards', async () => {
   const url = cluster.url('idle');
   const managers = Array.from({ length: MANAGERS }, () => openLockManager({ url }));
   const holder = await managers[0].acquire('held');

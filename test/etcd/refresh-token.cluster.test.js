@@ -117,7 +117,7 @@ testOnMachines('the token endpoint of two machines sees no refresh token twice',
   expect(result.counts.repetitions).toBe(0);
 });
 
-testOnMachines('processes of both machines are killed, and nobody is logged out', async () => {
+testOnMachines('processes of both machines are killed, and no user is logged out', async () => {
   const result = await runOnTwoMachines();
   checkSession(result);
   const [first, second] = result.ends.map(({ kills }) => kills);

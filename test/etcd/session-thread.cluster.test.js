@@ -43,13 +43,13 @@ const WAITER = `
   const { workerData, parentPort } = require('node:worker_threads');
   const { openEtcdBackend } = require(workerData.open);
   const { openLockManager } = require(workerData.index);
-  const told = new Int32Array(workerData.told);
+  const result = new Int32Array(workerData.result);
   const backend = openEtcdBackend(workerData.url);
   const locks = openLockManager({ backend });
   const request = locks.request('held', async () => {
     const { revoked } = await backend.status();
-    Atomics.store(told, 0, 1 + revoked);
-    Atomics.notify(told, 0);
+    Atomics.store(result, 0, 1 + revoked);
+    Atomics.notify(result, 0);
   });
   locks.query().then(() => parentPort.postMessage('waits'));
   request.then(() => locks.close());
@@ -60,19 +60,19 @@ test('nor does its end give the lock away while its event loop is blocked', asyn
   try {
     const { locks } = open(gate.url('busy', '?ttl=5'));
     const held = await locks.acquire('held');
-    const told = new SharedArrayBuffer(4);
+    const result = new SharedArrayBuffer(4);
     const workerData = {
       open: require.resolve('../../lib/backends/etcd/backend.js'),
       index: require.resolve('../../lib/index.js'),
       url: cluster.url('busy', '?ttl=5'),
-      told,
+      result,
     };
     const waiter = new Worker(WAITER, { eval: true, workerData });
     await once(waiter, 'message');
     gate.shut();
     // Its session is over half a second before the lease is. The others have to wait for the lease.
-    Atomics.wait(new Int32Array(told), 0, 0, 60_000);
-    expect(new Int32Array(told)[0] - 1).toBe(0);
+    Atomics.wait(new Int32Array(result), 0, 0, 60_000);
+    expect(new Int32Array(result)[0] - 1).toBe(0);
     await once(waiter, 'exit');
     if (!held.signal.aborted) await once(held.signal, 'abort');
   } finally {

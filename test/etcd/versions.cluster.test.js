@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 (OTHER === undefined ? test.skip : test)(
-  'processes are exchanged one by one for those of this version, and back',
+  'processes are exchanged one by one for processes of this version, and back',
   async () => {
     cluster = await EtcdCluster.start({ size: 3 });
     storm = new EtcdStorm(cluster);

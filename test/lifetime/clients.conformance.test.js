@@ -6,9 +6,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 // Web Locks, #agent-integration: an agent that ends gives up what it holds and waits for.
 describeTwoClients('clients', (clients) => {
-  const endings = [['that closes its lock manager', (client) => client.close()]];
+  const endings = [['a client that closes its lock manager', (client) => client.close()]];
   if (clients.hasSecondHost) {
-    endings.push(['whose thread or process ends', (client) => client.end()]);
+    endings.push(['a client at the end of its thread or process', (client) => client.end()]);
   }
 
   test('each has a different UUID, which stays the same', async () => {
@@ -22,7 +22,7 @@ describeTwoClients('clients', (clients) => {
     for (const holder of holders) await holder.release();
   });
 
-  describe.each(endings)('one %s', (_title, end) => {
+  describe.each(endings)('%s', (_title, end) => {
     test('releases what it held', async () => {
       const { first } = clients;
       const name = unique('name');

@@ -21,7 +21,7 @@ const STATES = {
     locks.request(own, () => {});
     ready();
   },
-  'granted and not told': (locks, ready, own) => {
+  'granted and not notified': (locks, ready, own) => {
     locks.request(own, () => {});
     ready();
     ENDINGS[workerData.how]();
@@ -48,8 +48,8 @@ const ENDINGS = {
   'its natural end': () => {},
 };
 
-const hasNaturalEnd = (state) => ['idle', 'granted', 'granted and not told'].includes(state);
-const isAtItsEnd = (state) => ['inside the callback', 'granted and not told'].includes(state);
+const hasNaturalEnd = (state) => ['idle', 'granted', 'granted and not notified'].includes(state);
+const isAtItsEnd = (state) => ['inside the callback', 'granted and not notified'].includes(state);
 
 const CASES = Object.keys(STATES).flatMap((state) =>
   Object.keys(ENDINGS)

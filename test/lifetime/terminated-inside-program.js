@@ -96,7 +96,7 @@ const KINDS = {
     };
   },
 
-  'what the native part refuses': () => {
+  'errors of the native part': () => {
     const { openLockManager } = require(LIBRARY);
     const { directory } = workerData;
     const locks = openHere();

@@ -39,11 +39,11 @@ describe.each(ENDINGS.thread)('a thread that ends by %s', (how) => {
     const held = await other.hold('held');
     const release = await bucket.hold('waited for');
     const waiting = await other.request('waited for');
-    await ending.hold('of the one that ends');
+    await ending.hold('of the ending agent');
     ending.endBy(how);
     await ending.ended;
     expect(await holdersOf('held')).toEqual([await other.clientId()]);
-    expect(await holdersOf('of the one that ends')).toEqual([]);
+    expect(await holdersOf('of the ending agent')).toEqual([]);
     await release();
     await waiting.granted;
     await waiting.release();

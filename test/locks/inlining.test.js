@@ -73,7 +73,7 @@ onNode20('the functions of a free lock', () => {
     },
   );
 
-  test('start() is too long to be inlined: it has room of its own', () => {
+  test('start() is too long to be inlined, so it is compiled with its own limit', () => {
     expect(lengthOf('start')).toBeGreaterThan(SINGLE);
   });
 

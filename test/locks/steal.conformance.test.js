@@ -180,13 +180,13 @@ describeOneClient('steal, inside a client', (run) => {
     'a steal inside the callback of the victim: its signal, then its promise, then the new holder',
     run(async ({ locks, assert, name, require }) => {
       const channels = require('node:diagnostics_channel');
-      const waysOn = {
-        'goes on': () => new Promise(() => {}),
+      const rests = {
+        'does not settle': () => new Promise(() => {}),
         'waits for the steal': (stolen) => stolen,
         'returns at once': () => 'returned',
         'returns a promise': async () => 'returned',
       };
-      for (const [way, goOn] of Object.entries(waysOn)) {
+      for (const [way, goOn] of Object.entries(rests)) {
         for (const steps of [0, 1]) {
           const events = [];
           const messages = [];

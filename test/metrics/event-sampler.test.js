@@ -24,7 +24,7 @@ class FakeWatch {
   }
 
   pause(isPaused) {
-    this.calls.push(isPaused ? 'pause' : 'go on');
+    this.calls.push(isPaused ? 'pause' : 'continue');
   }
 
   drain() {
@@ -89,7 +89,7 @@ test('too many in one window pause the watch until the next', async () => {
   expect(watch.calls).toEqual(['pause']);
   expect(sampler.isPaused).toBe(true);
   await sampler.next(inspect);
-  expect(watch.calls).toEqual(['pause', 'go on']);
+  expect(watch.calls).toEqual(['pause', 'continue']);
   expect(sampler.isPaused).toBe(false);
 });
 

@@ -9,7 +9,7 @@ const TRANSITIONS = 'core_test:BiasedTransitions*';
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const BIAS_BUGS = [
   {
-    name: 'a request does not look whether the name is taken by the short way',
+    name: 'a request does not check whether the name has a biased lock',
     file: 'src/core/shard_rules.cc',
     from: '  if (found.cell != nullptr && !HasCounted(*found.cell)) Settle(*found.cell);\n',
     to: '',
@@ -23,14 +23,14 @@ const BIAS_BUGS = [
     tests: [KEPT],
   },
   {
-    name: 'whoever puts an operation in leaves the kept records open',
+    name: 'an agent that publishes an operation leaves the biased records usable',
     file: 'src/core/lock_table.cc',
     from: '  segment::RevokeBiased(segment_, operation.agent.Get(), shard);\n',
     to: '',
     tests: [AGENT],
   },
   {
-    name: 'a watcher leaves the kept records open',
+    name: 'a watcher leaves the biased records usable',
     file: 'src/segment/watch_ring.cc',
     from: '    RevokeBiased(segment_, agent.index, i);\n',
     to: '',
@@ -51,14 +51,14 @@ const BIAS_BUGS = [
     tests: [KEPT],
   },
   {
-    name: 'a name is kept while others wait',
+    name: 'a name is biased while others wait',
     file: 'src/core/shard_rules.cc',
     from: '         name.queue_head.Get() == kNoCell && request.event_next.Get()',
     to: '         request.event_next.Get()',
     tests: [KEPT],
   },
   {
-    name: 'the record of a kept name is freed before its agent is told',
+    name: 'the record of a biased name is freed before its agent drops it',
     file: 'src/core/agent.cc',
     from: '    const RecordRef ref = entries_[id].record;\n    FreeEntry(id);\n    EndRecord(ref);\n',
     to: '    EndRecord(entries_[id].record);\n    FreeEntry(id);\n',
@@ -72,21 +72,21 @@ const BIAS_BUGS = [
     tests: [AGENT],
   },
   {
-    name: 'a rescan forgets the kept records',
+    name: 'a rescan forgets the biased records',
     file: 'src/core/agent.h',
     from: 'return state == EntryState::kHeld || state == EntryState::kBiased;',
     to: 'return state == EntryState::kHeld;',
     tests: [AGENT],
   },
   {
-    name: 'a full table refuses a request for the sake of a kept name',
+    name: 'a full table rejects a request for the sake of a biased name',
     file: 'src/core/agent.cc',
     from: 'IsForWantOfRoom(reply.status()) && EndIdleBiased()',
     to: 'IsForWantOfRoom(reply.status()) && scan_ == UINT32_MAX',
     tests: [AGENT],
   },
   {
-    name: 'a kept record is taken without its token',
+    name: 'a biased record is acquired without its token',
     file: 'src/segment/biased_record.cc',
     from: '  request.token.Set(hold.token);\n',
     to: '',

@@ -44,14 +44,14 @@ const RULES = [
     tests: ['core_test:LockTable*', SIMULATION],
   },
   {
-    name: 'the holder that a steal took the lock from is not told',
+    name: 'the holder of a stolen lock is not notified',
     file: 'src/core/shard_rules.cc',
     from: '    PostEvent(victim_id, *victim);\n',
     to: '',
     tests: ['core_test:WakeQueue*', HISTORIES],
   },
   {
-    name: 'the event comes before the state that it tells of',
+    name: 'the event comes before its state',
     file: 'src/core/shard_rules.cc',
     from: '  // A death before this store leaves it waiting; after it, held, and repair makes its agent\n  // rescan.\n',
     to: '  PostEvent(id, request);\n  if (shard_.index() < 1000) {\n    request.state.Publish(CellState::kHeld);\n    return RequestList::Queue(shard_, name).Remove(id, request) && AddHeld(id, request, name);\n  }\n',
@@ -83,7 +83,7 @@ const CRASH = [
     tests: [CRASHES],
   },
   {
-    name: 'a clean-up tells nobody to look',
+    name: 'a clean-up notifies no agent',
     file: 'src/core/lock_table.cc',
     from: '    WakeQueue(segment_, host_).AddUnrung();\n',
     to: '',
@@ -111,7 +111,7 @@ const CRASH = [
     tests: ['segment_test:Repair*'],
   },
   {
-    name: 'a repair does not ask for the generation of the agent',
+    name: 'a repair does not compare the generation of the agent',
     file: 'src/segment/repair.cc',
     from: 'if (segment.AgentAt(agent) != AgentRef{agent, request.agent_generation.Get(), process}) {',
     to: 'if (segment.AgentAt(agent).process != process) {',
@@ -132,14 +132,14 @@ const CRASH = [
     tests: ['segment_test:LockWord*'],
   },
   {
-    name: 'who waits for a shard sleeps without a bound',
+    name: 'a thread that waits for a shard sleeps without a bound',
     file: 'src/segment/lock_word.cc',
     from: 'std::min(kSliceNs, timeout_ns - waited)',
     to: 'timeout_ns - waited',
     tests: ['segment_test:LockWord*'],
   },
   {
-    name: 'who has slept drops the waiters bit',
+    name: 'a thread that has slept drops the waiters bit',
     file: 'src/segment/lock_word.cc',
     from: 'const uint32_t taken = self_word | kWaiters;',
     to: 'const uint32_t taken = self_word;',
@@ -150,7 +150,7 @@ const CRASH = [
 /** @type {PlantedBug[]} */
 const CLEAN_UP = [
   {
-    name: 'the generation of an agent is not looked at',
+    name: 'the generation of an agent is not compared',
     file: 'src/core/lock_table.cc',
     from: 'if (request->agent_generation.Get() != agent.generation) {',
     to: 'if (false) {',
@@ -185,7 +185,7 @@ const CLEAN_UP = [
     tests: ['segment_test:Segment*', SIMULATION],
   },
   {
-    name: 'nobody looks for the others that a dead one was to clean up after',
+    name: 'processes that a dead reaper had to clean up are not followed',
     file: 'src/core/peer_monitor.cc',
     from: '    suspects_.push_back({process});\n  }\n}\n\n// Whether the suspect',
     to: '    (void)process;\n  }\n}\n\n// Whether the suspect',
@@ -210,7 +210,7 @@ const CLEAN_UP_AGAIN = [
     tests: ['core_test:*PublicationCrashes*'],
   },
   {
-    name: 'an agent keeps a record that it does not know',
+    name: 'an agent keeps a record without an entry',
     file: 'src/core/agent.cc',
     from: '    if (IsUnknown(record)) unknown[record.record.shard].push_back(record.record);\n',
     to: '',
@@ -231,14 +231,14 @@ const CLEAN_UP_AGAIN = [
     tests: ['core_test:UnknownRecord*'],
   },
   {
-    name: 'a clean-up that is tried again makes everybody look again',
+    name: 'a clean-up that is tried again makes all agents rescan',
     file: 'src/core/lock_table.cc',
     from: 'if (PassShards(rest.shards, timeout_ns) || is_first_time || is_free_at_last) {',
     to: 'const bool is_tried_again = is_free_at_last || !rest.shards.empty();\n  if (PassShards(rest.shards, timeout_ns) || is_first_time || is_tried_again) {',
     tests: [REAPING],
   },
   {
-    name: 'a clean-up that could end nothing at first makes nobody look again',
+    name: 'a clean-up that could end nothing at first makes no agent rescan',
     file: 'src/core/lock_table.cc',
     from: 'const bool is_free_at_last = was_busy && result.ok();',
     to: 'const bool is_free_at_last = false && was_busy;',
@@ -259,14 +259,14 @@ const CLEAN_UP_AGAIN = [
     tests: ['core_test:DeadPredecessor*'],
   },
   {
-    name: 'who asks believes counts of holders that are not there',
+    name: 'a request believes counts of holders that are not there',
     file: 'src/core/shard_rules.cc',
     from: '  if (!is_granted && is_first && HasNoHolder(*found.cell)) {',
     to: '  if (!is_granted && is_first && HasNoHolder(*found.cell) && names.Find(name).damaged) {',
     tests: ['core_test:LostHolders*'],
   },
   {
-    name: 'who releases believes counts of holders that are not there',
+    name: 'a release believes counts of holders that are not there',
     file: 'src/core/shard_rules.cc',
     from: '  if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkDamaged();\n',
     to: '',
@@ -298,7 +298,7 @@ const NEWS = [
     tests: ['core_test:WakeQueue*', SIMULATION],
   },
   {
-    name: 'an agent looks for events before it says that it sleeps',
+    name: 'an agent reads its events before it announces its sleep',
     file: 'src/core/agent.cc',
     from: '  entry_.sleeping.Exchange(sleep_);\n  if (!HasEvents()) return true;\n',
     to: '  const bool has_events = HasEvents();\n  entry_.sleeping.Exchange(sleep_);\n  if (!has_events) return true;\n',
@@ -319,14 +319,14 @@ const NEWS = [
     tests: [SIMULATION],
   },
   {
-    name: 'nobody watches who comes first now',
+    name: 'the process of the new first waiter is not watched',
     file: 'src/core/agent.cc',
     from: '    blocked_.push_back(record.record);\n',
     to: '    (void)record;\n',
     tests: [SIMULATION],
   },
   {
-    name: 'nobody watches whom a new request waits for',
+    name: 'the process that blocks a new request is not watched',
     file: 'src/core/agent.cc',
     from: '    (void)attachment_->worker().Watch(blocker.process);\n',
     to: '    (void)blocker;\n',

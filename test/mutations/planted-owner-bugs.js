@@ -8,7 +8,7 @@ const FALSE_OWNER = 'segment_test:FalseOwner*';
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const OWNER_BUGS = [
   {
-    name: 'nobody asks who is said to be inside a shard',
+    name: 'the process that a lock word names is not challenged',
     file: 'src/core/background_worker.cc',
     from: '      Challenge(owner);\n',
     to: '      (void)&OwnerChallenge::Challenge;\n',

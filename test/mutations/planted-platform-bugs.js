@@ -94,7 +94,7 @@ const PLATFORM_BUGS = [
     tests: ['segment_test:SegmentId*'],
   },
   {
-    name: 'the seventeenth notice wakes everybody',
+    name: 'the seventeenth notice wakes all agents',
     file: 'src/core/wake_queue.cc',
     from: 'if (count_ == kMax) return AddToMany(agent);',
     to: 'if (count_ == kMax) all_ = true;\n  if (all_) return;',
@@ -108,7 +108,7 @@ const PLATFORM_BUGS = [
     tests: ['core_test:AgentBiased*'],
   },
   {
-    name: 'what rings for an announced sleep is drained',
+    name: 'the ring for an announced sleep is drained',
     file: 'src/core/agent.cc',
     from: '  if (!HasEvents()) return true;\n  entry_.sleeping.Exchange(0);',
     to: '  const bool sleeps = !HasEvents();\n  doorbell_.Drain();\n  if (sleeps) return true;\n  entry_.sleeping.Exchange(0);',
@@ -150,7 +150,7 @@ const PLATFORM_BUGS = [
     tests: [SWEEP],
   },
   {
-    name: 'sweeps go on when nobody waits',
+    name: 'sweeps continue when no request waits',
     file: 'src/core/sweep.cc',
     from: 'is_idle_.store(true);',
     to: 'is_idle_.store(false);',
@@ -171,7 +171,7 @@ const PLATFORM_BUGS = [
     tests: ['platform_test:ForkGuard*'],
   },
   {
-    name: 'a bucket opens where the system does not say who lives',
+    name: 'a bucket opens although the system does not report which processes live',
     file: 'src/core/process_slots.cc',
     from: '  if (!asked.ok()) return asked.status();\n',
     to: '  (void)asked;\n',

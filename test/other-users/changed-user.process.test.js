@@ -49,7 +49,7 @@ describe.each(['shm:', 'broker:'])('over %s', (url) => {
     },
   );
 
-  testAsRoot('a user whom the system does not know has locks', async () => {
+  testAsRoot('a user id without an account has locks', async () => {
     expect(await changeUser(url, false)).toEqual({ before: granted, after: granted });
   });
 });

@@ -31,7 +31,7 @@ testAsRoot.each([
     const locks = openLockManager({ url });
     expect(await locks.request('a', { ifAvailable: true }, (lock) => lock)).toBeNull();
     const waiting = locks.request('a', () => 'granted');
-    child.send('go on');
+    child.send('continue');
     const [results] = await once(child, 'message');
     expect(results).toEqual({
       asked: 'ran',

@@ -12,8 +12,8 @@
  */
 
 const REASONS = {
-  loop: 'JavaScript has no place ahead of timers and I/O, and cannot know whether a loop is idle',
-  contexts: 'some callbacks get the async context of their maker, and no hook tells of them',
+  loop: 'JavaScript cannot run ahead of timers and I/O, and cannot detect an idle loop',
+  contexts: 'some callbacks get the async context of their maker, and no hook reports them',
   trust: 'events that a program makes are never trusted',
 };
 

@@ -54,9 +54,9 @@ const askForAll = () => Promise.all(NAMES.map((name) => bucket.locks.request(nam
 
 test.each([
   ['another process that rests', () => accused.pid, 0],
-  ['another process that rests, as if somebody slept', () => accused.pid, WAITERS],
+  ['another process that rests, with the bit of a sleeping waiter', () => accused.pid, WAITERS],
   ['the own process', () => process.pid, 0],
-])('is freed by who it names: %s', async (_, getPid, flags) => {
+])('a shard is freed by the process that its lock word names: %s', async (_, getPid, flags) => {
   const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
   await bucket.locks.request('a first one', () => {});
   do {

@@ -58,17 +58,17 @@ async function killAgainAndAgain() {
 }
 
 test(
-  `nobody is stuck, and nobody is let in beside another (HOLDFAST_SEED=${SEED})`,
+  `no request is stuck, and no two holders overlap (HOLDFAST_SEED=${SEED})`,
   killAgainAndAgain,
   60_000 + KILLS * MS_PER_KILL,
 );
 
-test('the log of two who were inside at once is a violation', async () => {
+test('the log of two holders at once is a violation', async () => {
   const log = ['1 enter a 1', '2 enter a 2', '1 leave a 1', '2 leave a 2'];
   const violations = ['2 enter a 2', '1 leave a 1', '2 leave a 2'];
   expect(await findViolations(log, new Set())).toEqual(violations);
 });
 
-test('so is one without any process', async () => {
-  expect(await findViolations([], new Set())).toEqual(['nobody was inside']);
+test('a log without any holder is a violation', async () => {
+  expect(await findViolations([], new Set())).toEqual(['no holder was inside']);
 });

@@ -69,7 +69,7 @@ class StormChecker {
   }
 
   #leave(state, entry) {
-    return state.inside.delete(String(entry.token)) ? undefined : 'who left was not inside';
+    return state.inside.delete(String(entry.token)) ? undefined : 'a leaver was not inside';
   }
 }
 

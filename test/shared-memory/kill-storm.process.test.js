@@ -111,7 +111,7 @@ async function check() {
 }
 
 test(
-  `nobody is let in beside another, overtaken or forgotten (HOLDFAST_SEED=${SEED})`,
+  `no two holders overlap, and no request is overtaken or forgotten (HOLDFAST_SEED=${SEED})`,
   async () => {
     const witness = await startWitness();
     const before = [descriptorsOf(witness.pid, log()), countsOf(witness.pid)];
@@ -142,7 +142,7 @@ test.each([
       { ...shared, token: 6n },
     ],
   ],
-  ['who left was not inside', [{ ...entry, what: 'leave' }]],
+  ['a leaver was not inside', [{ ...entry, what: 'leave' }]],
 ])('the checker finds "%s"', (fault, entries) => {
   const checker = new StormChecker(new Set());
   for (const each of entries) checker.read(lineOf(each).trimEnd());

@@ -92,7 +92,7 @@ async function start() {
 }
 
 test(
-  `never two holders without either being told (HOLDFAST_SEED=${SEED})`,
+  `of two holders at least one is notified (HOLDFAST_SEED=${SEED})`,
   async () => {
     const children = await Promise.all(Array.from({ length: PROCESSES }, start));
     for (let i = 0; i < HARMS_DONE; i += 1) {

@@ -62,9 +62,7 @@ function lies(byToken) {
     const isStolen = thief !== undefined && thief.grantedAt < note.releasedAt;
     if (note.steals) thief = note;
     return [
-      ...(note.isStillHeld
-        ? [`${note.token} of ${note.name} settles before it is given back`]
-        : []),
+      ...(note.isStillHeld ? [`${note.token} of ${note.name} settles before its release`] : []),
       ...(isStolen && !note.isLost ? [`${note.token} of ${note.name} fulfils, but is stolen`] : []),
     ];
   });

@@ -106,7 +106,7 @@ describe('the checker', () => {
     [
       'a promise that settles early',
       [{ ...first, isStillHeld: true }],
-      ['1 of a settles before it is given back'],
+      ['1 of a settles before its release'],
     ],
   ])('sees %s', (_, notes, violations) => {
     expect(findViolations(notes)).toEqual(violations);

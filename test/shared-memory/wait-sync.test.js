@@ -215,7 +215,7 @@ describe('does not wait for its own thread:', () => {
 
   test.each([
     ['the locks of others', [theirs(), theirs(shared)], {}],
-    ['fewer of its own locks than its limit', [theirs(shared), mine(shared)], limited(2)],
+    ['fewer own locks than its limit', [theirs(shared), mine(shared)], limited(2)],
     ['its own request, beside which it may hold', [theirs(), mine(shared)], shared],
   ])('but waits behind %s', (_, before, options) => {
     for (const make of before) make();

@@ -153,7 +153,7 @@ function defineClosing(engineOf, Kind) {
       );
       expect(await program.said()).toBe('holding');
       await engine.silence();
-      program.tell('go on');
+      program.tell('continue');
       const said = ['AbortError', 'AbortError', 'InvalidStateError', 'disconnected', true];
       expect(await program.said()).toEqual(said);
       expect(await program.ended).toEqual(AT_ITS_END);

@@ -108,7 +108,7 @@ class FenceJudge {
   end({ id, isWell }) {
     const hold = this.#holds.get(id);
     this.#holds.delete(id);
-    if (isWell && hold?.isOvertaken) this.faults.push(`F3 ${id} was overtaken and not told`);
+    if (isWell && hold?.isOvertaken) this.faults.push(`F3 ${id} was overtaken and not notified`);
   }
 
   /** Called before the process is killed: nothing more is accepted. @param {number} pid */

@@ -102,7 +102,7 @@ async function findViolations(lines, killed) {
     inside.set(name, { who, token });
     tokens.set(name, BigInt(token));
   }
-  if (tokens.size === 0) violations.push('nobody was inside');
+  if (tokens.size === 0) violations.push('no holder was inside');
   return violations;
 }
 

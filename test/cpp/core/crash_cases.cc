@@ -35,7 +35,7 @@ void MarkDirty(CrashScene& scene) {
 
 // The other content of the segment during the operation.
 const char* const kNamesOfSituations[kSituations] = {"alone", "beside other locks",
-                                                     "with cells given back",
+                                                     "with returned cells",
                                                      "among sleepers with events", "watched"};
 
 }  // namespace

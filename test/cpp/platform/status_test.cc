@@ -15,10 +15,10 @@ TEST(Status, IsASuccessUnlessItSaysOtherwise) {
 }
 
 TEST(Status, KeepsCodeReasonAndErrno) {
-  const Status status(StatusCode::kBusy, "somebody is in the way", EAGAIN);
+  const Status status(StatusCode::kBusy, "a process has locked it", EAGAIN);
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(status.code(), StatusCode::kBusy);
-  EXPECT_STREQ(status.reason(), "somebody is in the way");
+  EXPECT_STREQ(status.reason(), "a process has locked it");
   EXPECT_EQ(status.os_error(), EAGAIN);
 }
 

@@ -63,7 +63,7 @@ void LockLog::Lost(Number number) {
 // A stealer that was granted its lock before this end began has taken the lock away.
 void LockLog::Answered(Number number, bool is_loss) {
   const Entry& entry = entries_[number];
-  if (is_loss && !MayBeStolen(entry)) Fail("a release tells of a loss", number, number);
+  if (is_loss && !MayBeStolen(entry)) Fail("a release reports a loss", number, number);
   if (is_loss || entry.token == 0) return;
   for (const Number other : steals_[entry.ask.name]) {
     const Entry& stealer = entries_[other];

@@ -266,9 +266,9 @@ void Simulation::CheckNothingIsLeft() {
     if (table.shard(shard).used_count.Get() != 0) Fail("cells are never freed:" + DescribeTable());
     // In a shard that was not entered again, a damaged word names one of the dead.
     if (damages_ == 0 && segment::LockWord(table, shard).IsLocked()) {
-      Fail("a shard is locked by nobody");
+      Fail("a shard is locked without an owner");
     }
-    if (table.shard(shard).watched.Get() % 2 != 0) Fail("a shard is watched by nobody");
+    if (table.shard(shard).watched.Get() % 2 != 0) Fail("a shard is watched without a watcher");
   }
   for (uint32_t agent = 0; agent < geometry_.agents; ++agent) {
     if (table.agent(agent).owner.Get() == 0) continue;

@@ -79,7 +79,7 @@ void Watching::CheckPassedOver(uint64_t number, const WatchedEvent& event) {
   for (uint64_t passed = max_ + 1; passed < number; ++passed) {
     const WatchRecord::Entry* const entry = record_.At(passed);
     if (entry == nullptr || !IsOfInterest(*entry)) continue;
-    if (event.lost == 0) Fail("a watcher has missed an event and was not told", passed);
+    if (event.lost == 0) Fail("a watcher has missed an event without a notice", passed);
     if (!record_.MayBeOverwritten(passed)) Fail("an event is lost for no reason", passed);
   }
 }

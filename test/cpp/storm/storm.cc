@@ -186,7 +186,7 @@ void Storm::BeQuiet() {
   longest_quiet_ms_ = std::max(longest_quiet_ms_, waited_ms);
   if (!log_->fault().empty()) return Fail(log_->fault());
   if (IsIdle()) return;
-  std::string waiting = "somebody waits for ever, in seats";
+  std::string waiting = "requests wait for ever, in seats";
   for (uint32_t seat = 0; seat < kStormSeats; ++seat) {
     const bool is_there = rows_[seat / kStormThreads].process != -1;
     const bool is_idle = control_->seats[seat].idle_in.load() == control_->round.load();

@@ -48,7 +48,7 @@ void StormChecker::CheckInside(Name& name, const StormEntry& entry) {
 }
 
 void StormChecker::Leave(Name& name, const StormEntry& entry) {
-  if (name.inside.erase(entry.token) == 0) Violate("who leaves was not inside", entry, entry);
+  if (name.inside.erase(entry.token) == 0) Violate("a leaver was not inside", entry, entry);
 }
 
 void StormChecker::Die(uint32_t process) {

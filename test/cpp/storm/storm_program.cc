@@ -195,7 +195,7 @@ void StormProgram::Read(const RequestEvent& events) {
       log_.Fail("a lock has no record any more");
       break;
     case RequestEvent::Kind::kReleased:
-      if (!mine.is_leaving) return log_.Fail("told of a release that it did not ask for");
+      if (!mine.is_leaving) return log_.Fail("event of a release that it did not request");
       break;
     case RequestEvent::Kind::kMissed:
       break;

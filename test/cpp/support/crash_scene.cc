@@ -223,7 +223,7 @@ void CrashScene::CheckNothingIsLeft(const std::vector<ProcessRef>& dead, Faults&
   CheckInvariants("after the last release", faults);
   for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
     const bool is_watched = (machine.segment().shard(shard).watched.Get() & 1) != 0;
-    if (is_watched != IsAnybodyWatching()) faults.push_back("a shard is watched by nobody");
+    if (is_watched != IsAnybodyWatching()) faults.push_back("a shard is watched without a watcher");
     const uint32_t used = machine.segment().shard(shard).used_count.Get();
     if (used != 0) faults.push_back(std::to_string(used) + " cells are never freed");
   }

@@ -34,7 +34,7 @@ constexpr Options Limited(uint32_t limit) { return {.mode = LockMode::kShared, .
 constexpr Options HeldFor(uint64_t ns) { return {.hold_limit_ns = ns}; }
 // Inside the callback of a lock.
 constexpr Options Inside(uint64_t token) { return {.enclosing_token = token}; }
-inline constexpr Options kLabelled{.label = u"what it is for"};
+inline constexpr Options kLabelled{.label = u"its purpose"};
 
 inline constexpr uint64_t kShardTimeoutNs = 10'000'000;
 

@@ -19,7 +19,7 @@ const FOLDER = path.join(ROOT, 'build', 'doc-blocks');
 /** Languages whose blocks are not run here, and why. */
 const NOT_RUN = {
   '': 'a diagram, or the text of a commit',
-  console: 'what a program printed in a situation that the page describes',
+  console: 'the output of a program in a situation that the page describes',
   ini: 'deployment.test.js has systemd read it',
   sql: 'the examples run the same statement against SQLite',
   yaml: 'yaml.test.js checks it against the schema, deployment.test.js what it means',

@@ -13,10 +13,10 @@ const node = (program) => [process.execPath, '-e', program];
 test('the status is the status of the program', () => {
   const { status, stdout } = spawnSync(
     process.execPath,
-    [LAUNCHER, '60', ...node('console.log("told"); process.exitCode = 7')],
+    [LAUNCHER, '60', ...node('console.log("done"); process.exitCode = 7')],
     { encoding: 'utf8' },
   );
-  expect([status, stdout]).toEqual([7, 'told\n']);
+  expect([status, stdout]).toEqual([7, 'done\n']);
 });
 
 test('a program that hangs is ended with what it has started', async () => {

@@ -1,6 +1,6 @@
-// LD_PRELOAD: CLOCK_REALTIME of a process as if somebody had set it. The file that
-// HOLDFAST_TEST_CLOCK names holds by how many nanoseconds: one int64, mapped, so that a test can
-// change it at any time. The other clocks are left alone, as setting the time leaves them.
+// LD_PRELOAD: shifts CLOCK_REALTIME of a process. The file in HOLDFAST_TEST_CLOCK holds the shift in
+// nanoseconds: one int64, mapped, so that a test can change it at any time. The other clocks are not
+// changed: setting the time of a system does not change them either.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>

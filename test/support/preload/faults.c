@@ -26,12 +26,12 @@ enum { kErrors = 3, kNameBytes = 32 };
 
 // The layout that faults.js knows.
 struct Faults {
-  int64_t first;           // the number of the call that fails; 0: none
-  int64_t last;            // and of the last one that does
-  int64_t variant;         // which of its errors
-  _Atomic int64_t calls;   // so many calls were made
-  _Atomic int64_t failed;  // and so many of them failed
-  char name[kNameBytes];   // the first of them
+  int64_t first;           // the number of the first call that fails; 0: none
+  int64_t last;            // the number of the last call that fails
+  int64_t variant;         // index of the error
+  _Atomic int64_t calls;   // number of calls made
+  _Atomic int64_t failed;  // number of failed calls
+  char name[kNameBytes];   // name of the first failed call
 };
 
 static struct Faults* faults;
@@ -61,7 +61,7 @@ static int Fails(const void* caller, const char* name, const int (*errors)[kErro
   int count = 1;
   while (count < kErrors && (*errors)[count] != 0) ++count;
   const int error = (*errors)[faults->variant % count];
-  // Whoever is interrupted tries again: nothing is for good about it.
+  // An interrupted caller tries again: EINTR cannot be a lasting error.
   errno = error == EINTR && faults->last > faults->first ? (*errors)[0] : error;
   return 1;
 }
@@ -104,7 +104,7 @@ long syscall(long number, ...) {
   long a[6];
   for (int i = 0; i < 6; ++i) a[i] = va_arg(arguments, long);
   va_end(arguments);
-  // A futex that is told to sleep may be interrupted, and no more than that.
+  // A futex call can only be interrupted.
   const int fails = number == SYS_futex ? FAILS(EINTR) : FAILS(EIO, ENOSPC, ENOSYS);
   return fails ? -1 : REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -1,6 +1,6 @@
-// LD_PRELOAD: stops a process inside the lock table. Whoever grants a lock to the next in the queue
-// reads the coarse clock while it is inside the shard, so the first such reading of the addon after
-// the order stops its process there. The file that HOLDFAST_TEST_STOP names holds the order: one
+// LD_PRELOAD: stops a process inside the lock table. A thread that grants a lock to the next in the
+// queue reads the coarse clock inside the shard, so the first such reading of the addon after the
+// order stops its process there. The file that HOLDFAST_TEST_STOP names holds the order: one
 // int64, mapped: 1 is the order, 2 says that it was carried out.
 #define _GNU_SOURCE
 #include <dlfcn.h>
