@@ -1,14 +1,18 @@
 'use strict';
 
 // Finds the words and sentence openings that the house style excludes (CONTRIBUTING.md, "Style").
-// As a program it prints each finding in the Markdown pages and in the comments of the checked
+// As a program it prints each finding in the Markdown pages, comments and texts of the checked
 // folders, with file and line, and fails if there is a finding. With paths it counts the findings
 // below each of them and does not fail: `node scripts/steps/plain-words.js lib src`.
-// Not read: code, and quotations of a standard, which are lines that begin with `>`.
+// A text is a string or template with a space between two words: a message, a help, a title of a
+// test. A string without one is a name: of a key, a variable, a channel, a word of a protocol.
+// Not read: code and names, and quotations. A quotation is a line of Markdown that begins with `>`,
+// or a template with the tag `quoted`.
 
 const { spawnSync } = require('node:child_process');
 const { readFileSync } = require('node:fs');
 const path = require('node:path');
+const ts = require('typescript');
 
 const ROOT = path.join(__dirname, '..', '..');
 
@@ -68,27 +72,133 @@ const proseOfMarkdown = (text) =>
     .replace(/`[^`\n]*`/g, (match) => match.replace(/[^\n]/g, 'x'))
     .replace(/\]\([^)\n]*\)/g, (match) => `]${' '.repeat(match.length - 1)}`);
 
+/** Stands at both ends of a text. */
+const TEXT_END = '\0';
+
+/** Stands for an escaped end of a line in a text. */
+const LINE_END = '\v';
+
+const IS_TEXT = /\S\s+\S/;
+
 /**
- * The comments of JavaScript, TypeScript or C++, without their markers. The rest of a string after
- * two slashes counts as a comment, too.
+ * A string, character, regular expression or template, and the expressions in a template.
+ * @typedef {{ start: number, end: number, isText: boolean, holes?: number[][] }} Literal
+ */
+
+/**
+ * The literals of JavaScript or TypeScript; a template comes before the literals in it.
  * @param {string} text
  */
-const proseOfSource = (text) => {
+const literalsOfScript = (text) => {
+  const source = ts.createSourceFile('source.ts', text, ts.ScriptTarget.Latest);
+  /** @type {Literal[]} */
+  const literals = [];
+  /** @param {ts.Node} node @param {boolean} isQuoted */
+  const visit = (node, isQuoted) => {
+    const start = node.getStart(source);
+    if (ts.isTemplateExpression(node)) {
+      const holes = node.templateSpans.map((span) => [
+        span.expression.pos - 2,
+        span.literal.getStart(source) + 1,
+      ]);
+      literals.push({ start, end: node.end, isText: !isQuoted, holes });
+    } else if (ts.isStringLiteralLike(node)) {
+      literals.push({ start, end: node.end, isText: !isQuoted });
+    } else if (ts.isRegularExpressionLiteral(node)) {
+      literals.push({ start, end: node.end, isText: false });
+    }
+    const isQuotation =
+      ts.isTaggedTemplateExpression(node) && node.tag.getText(source) === 'quoted';
+    ts.forEachChild(node, (child) => visit(child, isQuotation));
+  };
+  visit(source, false);
+  return literals;
+};
+
+const CPP_COMMENT_OR_LITERAL =
+  /\/\/[^\n]*|\/\*[\s\S]*?\*\/|R"(\w*)\([\s\S]*?\)\1"|"(?:\\.|[^"\\\n])*"|\b'|'(?:\\.|[^'\\\n])+'/g;
+
+/**
+ * The literals of C++.
+ * @param {string} text
+ * @returns {Literal[]}
+ */
+const literalsOfCpp = (text) =>
+  [...text.matchAll(CPP_COMMENT_OR_LITERAL)]
+    .filter(([token]) => token.endsWith('"') || (token.length > 2 && token.endsWith("'")))
+    .filter(([token]) => !token.startsWith('/'))
+    .map(({ 0: token, index }) => ({
+      start: index,
+      end: index + token.length,
+      isText: token.endsWith('"'),
+    }));
+
+/** @param {string} text @param {number} start @param {string} part */
+const put = (text, start, part) => text.slice(0, start) + part + text.slice(start + part.length);
+
+/**
+ * The prose of a literal, without code and escapes, between two marks of a text's end.
+ * @param {string} source
+ * @param {Literal} literal
+ */
+const proseOfLiteral = (source, { start, end, holes = [] }) => {
+  let prose = source.slice(start, end);
+  for (const [from, to] of holes) {
+    prose = put(prose, from - start, source.slice(from, to).replace(/[^\n]/g, 'x'));
+  }
+  prose = prose
+    .slice(1, -1)
+    .replace(/\\`[^`\n]*\\`|`[^`\n]*`/g, (match) => 'x'.repeat(match.length))
+    .replace(/\\(.)/g, (_, escaped) => ` ${escaped === 'n' ? LINE_END : escaped}`);
+  return TEXT_END + prose + TEXT_END;
+};
+
+/**
+ * The comments and texts of a source, without their markers. Literals with only white space or a
+ * plus between them are one text.
+ * @param {string} text
+ * @param {Literal[]} literals
+ */
+const proseOfSource = (text, literals) => {
+  let code = text;
+  for (const { start, end } of literals) code = put(code, start, blank(text.slice(start, end)));
   let kept = blank(text);
-  for (const { 0: comment, index } of text.matchAll(/\/\*[\s\S]*?\*\/|(?<!:)\/\/[^\n]*/g)) {
+  for (const { 0: comment, index } of code.matchAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g)) {
     const prose = comment
       .replace(/^\/\*+|\*\/$|^ *\*(?= |$)|^\/\/+/gm, blank)
       .replace(/`[^`\n]*`/g, (match) => 'x'.repeat(match.length))
       .replace(/@\w+(?: *\{[^}\n]*\})?(?: +\[?[\w.=]+\]?)?/g, blank);
-    kept = kept.slice(0, index) + prose + kept.slice(index + prose.length);
+    kept = put(kept, index, prose);
   }
+  /** @type {{ start: number, end: number, prose: string }[]} */
+  const texts = [];
+  for (const literal of literals.filter(({ isText }) => isText)) {
+    const { start, end } = literal;
+    const prose = proseOfLiteral(text, literal);
+    const last = texts.at(-1);
+    const gap = text.slice(last?.end, start);
+    if (last !== undefined && /^\s*\+?\s*$/.test(gap)) {
+      last.prose = `${last.prose.slice(0, -1)} ${blank(gap)} ${prose.slice(1)}`;
+      last.end = end;
+    } else texts.push({ start, end, prose });
+  }
+  for (const { start, prose } of texts) if (IS_TEXT.test(prose)) kept = put(kept, start, prose);
   return kept;
 };
 
 /** The kinds of files, by the ends of their names. */
 const KINDS = [
   { kind: 'markdown', name: /\.md$/, proseOf: proseOfMarkdown },
-  { kind: 'source', name: /\.(?:c|m)?(?:js|ts)$|\.(?:cc|h)$/, proseOf: proseOfSource },
+  {
+    kind: 'script',
+    name: /\.[cm]?[jt]s$/,
+    proseOf: (/** @type {string} */ text) => proseOfSource(text, literalsOfScript(text)),
+  },
+  {
+    kind: 'c++',
+    name: /\.(?:cc?|h)$/,
+    proseOf: (/** @type {string} */ text) => proseOfSource(text, literalsOfCpp(text)),
+  },
 ];
 
 /**
@@ -96,7 +206,7 @@ const KINDS = [
  * @param {string} prose
  */
 function* blocksOf(prose) {
-  const breaks = /\n[ \t]*(?=\n)|\n(?=[ \t]*(?:[-*] |\d+\. |#|\||<))|\|/g;
+  const breaks = /[\0\v]|\n[ \t]*(?=\n)|\n(?=[ \t]*(?:[-*] |\d+\. |#|\||<))|\|/g;
   let start = 0;
   for (const { 0: separator, index } of prose.matchAll(breaks)) {
     yield { start, text: prose.slice(start, index) };
@@ -115,7 +225,7 @@ function* sentencesOf(prose) {
     for (const sentence of text.split(SENTENCE_END)) {
       const at = text.indexOf(sentence, from);
       from = at + sentence.length;
-      const lead = /^(?:\s|[-*#>"'(_[]|\d+\. )*/.exec(sentence)?.[0].length ?? 0;
+      const lead = /^(?:\s|[-*#>"'(_[]|<[^>\n]*>|\d+\. )*/.exec(sentence)?.[0].length ?? 0;
       yield { at: start + at + lead, sentence: sentence.slice(lead).replace(/\s+/g, ' ').trim() };
     }
   }
@@ -124,7 +234,7 @@ function* sentencesOf(prose) {
 /**
  * The findings in one text: its forbidden words and the sentences with a forbidden opening.
  * @param {string} text
- * @param {string} kind 'markdown' or 'source'.
+ * @param {string} kind 'markdown', 'script' or 'c++'.
  * @returns {{ line: number, found: string, sentence: string }[]} In the order of their lines.
  */
 const findForbiddenWords = (text, kind) => {
@@ -138,7 +248,7 @@ const findForbiddenWords = (text, kind) => {
   }
   for (const pattern of FORBIDDEN_WORDS) {
     for (const { 0: found, index } of prose.matchAll(pattern)) {
-      const sentence = prose.slice(Math.max(0, index - 40), index + 40).replace(/\s+/g, ' ');
+      const sentence = prose.slice(Math.max(0, index - 40), index + 40).replace(/[\s\0]+/g, ' ');
       findings.push({ line: lineAt(index), found, sentence: sentence.trim() });
     }
   }
@@ -184,7 +294,7 @@ const reportPlainWords = () => {
     console.log(`${file}:${line}: "${found}" in: ${sentence}`);
   }
   console.log(
-    `${findings.length} forbidden words in pages and comments (scripts/steps/plain-words.js)`,
+    `${findings.length} forbidden words in pages, comments, texts (scripts/steps/plain-words.js)`,
   );
   return findings.length === 0;
 };

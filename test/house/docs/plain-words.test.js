@@ -2,66 +2,92 @@
 
 const { checkPlainWords, findForbiddenWords } = require('../../../scripts/steps/plain-words.js');
 
+/** A text with findings on purpose: the check skips templates with this tag. */
+const quoted = ([/** @type {string} */ text]) => text;
+
 /** @param {string} text @param {string} [kind] */
 const found = (text, kind = 'markdown') =>
   findForbiddenWords(text, kind).map((finding) => finding.found);
 
-test('no page and no comment has a word or an opening that the house style excludes', () => {
+test('no page, comment or text has a word or an opening that the house style excludes', () => {
   expect(checkPlainWords()).toEqual([]);
 });
 
 test.each([
-  ['a paragraph', 'What waits is granted.', 'What …'],
-  ['a second sentence', 'A lock is free. Who waits gets it.', 'Who …'],
-  ['a heading', '# Title\n\n## Where it waits', 'Where …'],
-  ['a cell', '| a | Whose lock it is |', 'Whose …'],
-  ['a list item', 'Text:\n- Whoever comes first', 'Whoever …'],
-  ['bold text', '**What holds.** More.', 'What …'],
+  ['a paragraph', quoted`What waits is granted.`, 'What'],
+  ['a second sentence', quoted`A lock is free. Who waits gets it.`, 'Who'],
+  ['a heading', quoted`# Title\n\n## Where it waits`, 'Where'],
+  ['a cell', quoted`| a | Whose lock it is |`, 'Whose'],
+  ['a list item', quoted`Text:\n- Whoever comes first`, 'Whoever'],
+  ['bold text', quoted`**What holds.** More.`, 'What'],
 ])('an opening in %s is found', (_, text, opening) => {
-  expect(found(text)).toContain(opening);
+  expect(found(text)).toContain(`${opening} …`);
 });
 
 test.each([
-  ['nobody', 'The lock that nobody holds.'],
-  ['told', 'The holder is told.'],
-  ['looks for', 'It looks for a holder.'],
-  ['goes on', 'The process goes on.'],
-  ['of its own', 'A queue of its own.'],
-  ['but for', 'All but for the first.'],
-  ['gives back', 'It gives back the lock.'],
-  ['those of', 'The locks are those of a thread.'],
+  ['nobody', quoted`The lock that nobody holds.`],
+  ['told', quoted`The holder is told.`],
+  [quoted`looks for`, quoted`It looks for a holder.`],
+  [quoted`goes on`, quoted`The process goes on.`],
+  [quoted`of its own`, quoted`A queue of its own.`],
+  [quoted`but for`, quoted`All but for the first.`],
+  [quoted`gives back`, quoted`It gives back the lock.`],
+  [quoted`those of`, quoted`The locks are those of a thread.`],
 ])('the word "%s" is found', (word, text) => {
   expect(found(text)).toEqual([word]);
 });
 
 test('a word that is broken over two lines is found', () => {
-  expect(found('The process goes\non.')).toEqual(['goes\non']);
+  expect(found(quoted`The process goes\non.`)).toEqual([quoted`goes\non`]);
 });
 
 test.each([
-  ['a quotation', '> What is told goes on.'],
-  ['a code block', '```sh\n# What is told\n```'],
-  ['code in a sentence', 'The message `nobody waits` is printed.'],
-  ['a comment', '<!-- What is told -->'],
-  ['the target of a link', 'A [link](what-is-told.md#nobody).'],
-  ['a question word inside a sentence', 'The table says what the holder waits for.'],
+  ['a quotation', quoted`> What is told goes on.`],
+  ['a code block', quoted`\`\`\`sh\n# What is told\n\`\`\``],
+  ['code in a sentence', quoted`The message \`nobody waits\` is printed.`],
+  ['a comment', quoted`<!-- What is told -->`],
+  ['the target of a link', quoted`A [link](what-is-told.md#nobody).`],
+  ['an interrogative inside a sentence', 'The table says what the holder waits for.'],
 ])('%s has no finding', (_, text) => {
   expect(found(text)).toEqual([]);
 });
 
 test('a finding has its line', () => {
-  expect(findForbiddenWords('Text.\n\nMore text, and nobody.', 'markdown')).toMatchObject([
+  expect(findForbiddenWords(quoted`Text.\n\nMore text, and nobody.`, 'markdown')).toMatchObject([
     { line: 3, found: 'nobody' },
   ]);
 });
 
-test('in a source only the comments are read', () => {
-  // '#' stands for '/': the check reads this file, too.
-  const source = "#** What it is. *#\nconst nobody = 'told'; ## goes on\n".replaceAll('#', '/');
-  expect(findForbiddenWords(source, 'source')).toMatchObject([
-    { line: 1, found: 'What …' },
-    { line: 2, found: 'goes on' },
-  ]);
+test.each([
+  ['a comment', 'script', quoted`/** What it is. */`, quoted`What …`],
+  ['a message', 'script', quoted`throw new Error('The holder is told')`, 'told'],
+  ['the title of a test', 'script', quoted`test("nobody waits", () => {})`, 'nobody'],
+  ['a message with values', 'script', quoted`fail(\`\${name} was told of \${lost}\`)`, 'told'],
+  ['a message inside a value', 'script', quoted`a(\`\${b ? 'is told' : ''}\`)`, 'told'],
+  ['a message in two literals', 'script', quoted`fail('it goes ' + \n 'on')`, quoted`goes on`],
+  ['an element of a page', 'script', quoted`html\`<h2>Who waits</h2>\``, quoted`Who …`],
+  ['a comment', 'c++', quoted`int a = 0;  // Where it stands.`, quoted`Where …`],
+  ['a message', 'c++', quoted`Fail("a shard of nobody", 'a', 1'000);`, 'nobody'],
+  ['a message in two literals', 'c++', quoted`Fail("it goes "\n "on");`, quoted`goes on`],
+])('%s of a %s is read', (_, kind, text, word) => {
+  expect(found(text, kind).map((each) => each.replace(/\s+/g, ' '))).toEqual([word]);
+});
+
+test.each([
+  ['a name', 'script', quoted`on('told', nobody)`],
+  ['code in a message', 'script', quoted`fail('set \`nobody waits\` first')`],
+  ['a comment inside a string', 'script', quoted`const url = 'told://nobody'`],
+  ['a regular expression', 'script', quoted`const word = /nobody is told/;`],
+  ['a quotation', 'script', quoted`quoted\`nobody is told\``],
+  ['a name', 'c++', quoted`Find("told", nobody);`],
+  ['a raw string without a space', 'c++', quoted`R"(told)"`],
+])('%s of a %s has no finding', (_, kind, text) => {
+  expect(found(text, kind)).toEqual([]);
+});
+
+test('a finding after a template with several lines has its line', () => {
+  const text = quoted`a(\`\${[\n1,\n2]} locks\`);\n// nobody`;
+  expect(findForbiddenWords(text, 'script')).toMatchObject([{ line: 4, found: 'nobody' }]);
 });
 
 test('an unknown kind of file is refused', () => {
