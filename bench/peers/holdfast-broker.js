@@ -14,8 +14,8 @@ function open({ directory, name }) {
 
 /** The number of the process that serves the bucket. @param {string} directory */
 function brokerPid(directory) {
-  const place = new BrokerFiles('default', directory);
-  return place.readEpoch(place.highestEpoch()).pid;
+  const files = new BrokerFiles('default', directory);
+  return files.readEpoch(files.highestEpoch()).pid;
 }
 
 module.exports = { brokerPid, open, openBroker };

@@ -117,9 +117,9 @@ test.each([
   ['shm:', () => `shm://${directory}/jobs`],
   ['broker:', () => `broker://${directory}/jobs`],
   ['local:', () => 'local:jobs'],
-])('inspect() says where the locks are: %s', async (scheme, place) => {
+])('inspect() says where the locks are: %s', async (scheme, address) => {
   const url = scheme === 'local:' ? scheme : shmUrl().replace('shm:', scheme);
   const locks = openLockManager({ url, bucket: 'jobs' });
-  expect(await locks.inspect()).toEqual({ held: [], pending: [], place: place() });
+  expect(await locks.inspect()).toEqual({ held: [], pending: [], place: address() });
   locks.close();
 });

@@ -68,11 +68,11 @@ test('the lock of a process that has died is available over shared memory', asyn
 describe('a stopped broker', () => {
   const SILENT = expect.stringContaining('the broker has not answered');
   let bucket;
-  let place;
+  let files;
   beforeEach(async () => {
     bucket = new ProcessBucket({ backend: 'broker' });
     await bucket.locks.query();
-    place = new BrokerFiles('process', bucket.directory);
+    files = new BrokerFiles('process', bucket.directory);
   });
   afterEach(() => bucket.close()); // kills it
 
@@ -85,37 +85,37 @@ describe('a stopped broker', () => {
   };
 
   test('isLocked() throws', () => {
-    suspendBroker(place);
+    suspendBroker(files);
     const thrown = thrownBy(() => bucket.locks.isLocked('a'));
     expect(thrown).toEqual({ name: 'InvalidStateError', message: SILENT });
   });
 
   test('a timeout ends the wait, and says why', async () => {
-    suspendBroker(place);
+    suspendBroker(files);
     const waiting = bucket.locks.request('a', { timeout: 100 }, () => {});
     const { name, message } = await waiting.catch((error) => error);
     expect({ name, message }).toEqual({ name: 'TimeoutError', message: SILENT });
   });
 
   test('requestSync() with a timeout throws, and says why', () => {
-    suspendBroker(place);
+    suspendBroker(files);
     const thrown = thrownBy(() => bucket.locks.requestSync('a', { timeout: 100 }, () => {}));
     expect(thrown).toEqual({ name: 'TimeoutError', message: SILENT });
   });
 
   test('requestSync() without a timeout throws, and leaves no request', async () => {
-    suspendBroker(place);
+    suspendBroker(files);
     const thrown = thrownBy(() => bucket.locks.requestSync('a', () => {}));
     expect(thrown).toEqual({ name: 'InvalidStateError', message: SILENT });
-    signalBroker(place, 'SIGCONT');
+    signalBroker(files, 'SIGCONT');
     await bucket.isClean();
   });
 
   test('requestSync() throws where its release has no answer, and releases', async () => {
-    const stop = () => suspendBroker(place);
+    const stop = () => suspendBroker(files);
     const thrown = thrownBy(() => bucket.locks.requestSync('a', stop));
     expect(thrown).toEqual({ name: 'InvalidStateError', message: SILENT });
-    signalBroker(place, 'SIGCONT');
+    signalBroker(files, 'SIGCONT');
     await bucket.isClean();
   });
 

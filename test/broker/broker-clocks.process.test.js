@@ -8,10 +8,10 @@ const { ProcessBucket } = require('../support/process-bucket.js');
 
 // A broker with another clock than the broker before: its journal has times of the old clock.
 let bucket;
-let place;
+let files;
 beforeEach(() => {
   bucket = new ProcessBucket({ backend: 'broker' });
-  place = new BrokerFiles('process', bucket.directory);
+  files = new BrokerFiles('process', bucket.directory);
 });
 afterEach(() => bucket.close());
 
@@ -20,7 +20,7 @@ const SHORT = { holdLimit: 1000 };
 const EXPIRED = { status: 'rejected', reason: { name: 'LockLostError', reason: 'expired' } };
 
 const clockOf = (pid) => readlinkSync(`/proc/${pid}/ns/time`);
-const clockOfBroker = () => clockOf(place.readEpoch(place.highestEpoch()).pid);
+const clockOfBroker = () => clockOf(files.readEpoch(files.highestEpoch()).pid);
 
 describe.each(['time, forward', 'time, back'])('a broker in a separate namespace: %s', (kind) => {
   const inside = NAMESPACES[kind];
@@ -34,7 +34,7 @@ describe.each(['time, forward', 'time, back'])('a broker in a separate namespace
       const short = await holder.hold('b', SHORT);
       const waiting = await Promise.all(['a', 'b'].map((name) => holder.request(name)));
       await starter.end();
-      killBroker(place);
+      killBroker(files);
       await waiting[1].granted;
       expect(await short.settled).toMatchObject(EXPIRED);
       expect(await held.release('kept')).toEqual({ status: 'fulfilled', value: 'kept' });

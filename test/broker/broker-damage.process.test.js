@@ -15,22 +15,22 @@ const { killBroker, removeLocks, suspendBroker } = require('../support/broker-pr
 const PROGRAM = path.join(__dirname, 'broker-damage-program.js');
 
 let directory;
-let place;
+let files;
 let locks;
 let children;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerFiles('default', directory);
+  files = new BrokerFiles('default', directory);
   locks = openLockManager({ backend: new BrokerBackend({ directory }) });
   children = [];
 });
 afterEach(async () => {
   for (const child of children) child.kill('SIGKILL');
   locks.close();
-  removeLocks(place);
+  removeLocks(files);
 });
 
-const journal = () => path.join(place.folder, `journal.${place.highestEpoch()}`);
+const journal = () => path.join(files.folder, `journal.${files.highestEpoch()}`);
 
 /** A broker that cannot serve reports it for a second, to each client. */
 async function requestUntilServed(options, callback) {
@@ -59,9 +59,9 @@ async function startHolder() {
 /** Makes its journal unreadable, then kills the broker; returns the journal's path. */
 function killAndDamage(damage = breakLine) {
   const file = journal();
-  suspendBroker(place); // no client misses it, and it writes no more
+  suspendBroker(files); // no client misses it, and it writes no more
   fs.writeFileSync(file, damage(fs.readFileSync(file, 'utf8')));
-  killBroker(place);
+  killBroker(files);
   return file;
 }
 
@@ -89,7 +89,7 @@ describe.each(DAMAGES)('a journal with %s', (_title, damage) => {
     expect(await once(child, 'message')).toEqual([{ value: 'released' }, undefined]);
     expect(await waiting).toBeGreaterThan(token);
     idle.close();
-    const names = fs.readdirSync(place.folder).map((name) => name.replace(/\d+$/, 'N'));
+    const names = fs.readdirSync(files.folder).map((name) => name.replace(/\d+$/, 'N'));
     expect(names.sort()).toEqual(['claims', 'journal.N', 'lifelines', 'log']);
   });
 });
@@ -123,7 +123,7 @@ test('while a stopped client may hold a lock, every client learns what to do, an
 test('a journal of another version is reported at once, by few brokers, and left as it is', async () => {
   await locks.query();
   const file = killAndDamage((text) => text.replace('["J",1,', '["J",99,'));
-  const before = place.highestEpoch();
+  const before = files.highestEpoch();
   const attempts = await Promise.allSettled(
     Array.from({ length: 20 }, () => locks.request('a', () => 'granted')),
   );
@@ -131,7 +131,7 @@ test('a journal of another version is reported at once, by few brokers, and left
     expect(reason).toMatchObject({ name: 'InvalidStateError' });
     expect(reason.message).toContain(`remove its journal: ${file}`);
   }
-  expect(place.highestEpoch() - before).toBeLessThan(attempts.length);
+  expect(files.highestEpoch() - before).toBeLessThan(attempts.length);
   fs.rmSync(file);
   expect(await requestUntilServed({}, () => 'granted')).toBe('granted');
 });

@@ -17,21 +17,21 @@ const FEW_DESCRIPTORS = 'ulimit -n 40; exec "$0" "$@"';
 const MORE_THAN_FEW = 60;
 
 let directory;
-let place;
+let files;
 let locks;
 let child;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerFiles('default', directory);
+  files = new BrokerFiles('default', directory);
   locks = openLockManager({ backend: new BrokerBackend({ directory }) });
 });
 afterEach(() => {
   child.kill('SIGKILL');
   locks.close();
-  removeLocks(place);
+  removeLocks(files);
 });
 
-const claim = () => place.readEpoch(place.highestEpoch());
+const claim = () => files.readEpoch(files.highestEpoch());
 
 /** @returns {Promise<net.Socket>} that the kernel has connected */
 async function connect() {
@@ -42,7 +42,7 @@ async function connect() {
 }
 
 test('clients too many for a broker are refused, and no client loses a lock', async () => {
-  place.ensure();
+  files.ensure();
   const options = JSON.stringify({
     build: 'source',
     directory,
@@ -60,7 +60,7 @@ test('clients too many for a broker are refused, and no client loses a lock', as
   for (const socket of sockets) socket.destroy();
   expect((await locks.query()).held).toHaveLength(1);
   expect(lock.signal.aborted).toBe(false);
-  expect(place.highestEpoch()).toBe(1);
+  expect(files.highestEpoch()).toBe(1);
 });
 
 test('a client without a descriptor left keeps its lock when the broker dies', async () => {
@@ -69,7 +69,7 @@ test('a client without a descriptor left keeps its lock when the broker dies', a
     execArgv: ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath],
   });
   expect(await once(child, 'message')).toEqual(['holding', undefined]);
-  killBroker(place);
+  killBroker(files);
   expect(await locks.request('a', { ifAvailable: true }, (lock) => lock)).toBe(null);
   child.send('continue');
   expect(await once(child, 'message')).toEqual(['held', undefined]);

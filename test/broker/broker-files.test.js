@@ -13,12 +13,12 @@ const { platformOf } = require('../../lib/backends/broker/platform.js');
 const { isLeader } = require('../../lib/backends/broker/server/election.js');
 
 let directory;
-let place;
+let files;
 const servers = [];
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerFiles('jobs', directory);
-  place.ensure();
+  files = new BrokerFiles('jobs', directory);
+  files.ensure();
 });
 afterEach(async () => {
   for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
@@ -29,7 +29,7 @@ const claimOf = (number, socket) => ({ number, socket, key: 'k', pid: process.pi
 
 /** A socket with a listener. */
 function listen() {
-  const socket = place.newSocketName(place.epochsFolder);
+  const socket = files.newSocketName(files.epochsFolder);
   return new Promise((resolve) => {
     const server = net.createServer((connection) => connection.destroy());
     servers.push(server);
@@ -47,54 +47,54 @@ async function deadSocket() {
 }
 
 test('everything is for this user alone', () => {
-  for (const folder of [place.folder, place.epochsFolder, place.lifelinesFolder]) {
+  for (const folder of [files.folder, files.epochsFolder, files.lifelinesFolder]) {
     expect(fs.statSync(folder).mode & 0o777).toBe(0o700);
   }
 });
 
 test.each([
-  ['that others may enter', () => fs.chmodSync(place.folder, 0o750), /chmod 700/],
+  ['that others may enter', () => fs.chmodSync(files.folder, 0o750), /chmod 700/],
   [
     'that is a link',
     () => {
-      fs.rmSync(place.folder, { recursive: true });
+      fs.rmSync(files.folder, { recursive: true });
       fs.mkdirSync(`${directory}/other`, { mode: 0o700 });
-      fs.symlinkSync(`${directory}/other`, place.folder);
+      fs.symlinkSync(`${directory}/other`, files.folder);
     },
     /not a directory/,
   ],
   [
     'that is a file',
     () => {
-      fs.rmSync(place.folder, { recursive: true });
-      fs.writeFileSync(place.folder, '');
+      fs.rmSync(files.folder, { recursive: true });
+      fs.writeFileSync(files.folder, '');
     },
     /not a directory/,
   ],
 ])('a folder %s is refused, and left as it is', (_title, spoil, message) => {
   spoil();
-  const attempt = () => place.ensure();
+  const attempt = () => files.ensure();
   expect(attempt).toThrow(expect.objectContaining({ name: 'SecurityError' }));
   expect(attempt).toThrow(message);
 });
 
 test('of two claims of one number one is made', () => {
-  const [first, second] = ['a', 'b'].map((name) => path.join(place.epochsFolder, name));
-  expect(place.claimEpoch(claimOf(1, first))).toBe(true);
-  expect(place.claimEpoch(claimOf(1, second))).toBe(false);
-  expect(place.readEpoch(1)).toMatchObject({ number: 1, socket: first });
-  expect(place.highestEpoch()).toBe(1);
+  const [first, second] = ['a', 'b'].map((name) => path.join(files.epochsFolder, name));
+  expect(files.claimEpoch(claimOf(1, first))).toBe(true);
+  expect(files.claimEpoch(claimOf(1, second))).toBe(false);
+  expect(files.readEpoch(1)).toMatchObject({ number: 1, socket: first });
+  expect(files.highestEpoch()).toBe(1);
 });
 
 test('a claim leads to its socket also by another path to the directory', async () => {
-  place.claimEpoch(claimOf(1, await listen()));
+  files.claimEpoch(claimOf(1, await listen()));
   fs.symlinkSync(directory, `${directory}.link`);
   try {
     const other = new BrokerFiles('jobs', `${directory}.link`);
     const { socket } = other.readEpoch(1);
     expect(path.dirname(socket)).toBe(other.epochsFolder);
     expect(await isLeader(other, claimOf(2, await listen()))).toBe(false);
-    fs.rmSync(place.folder, { recursive: true });
+    fs.rmSync(files.folder, { recursive: true });
     expect(fs.existsSync(socket)).toBe(false);
   } finally {
     fs.rmSync(`${directory}.link`);
@@ -112,7 +112,7 @@ describe('a socket outside of the bucket', () => {
   });
   beforeEach(() => {
     const pathLimit = Buffer.byteLength(directory) + '/short/s0123456789abcdefx'.length;
-    place = new BrokerFiles('jobs', directory, {
+    files = new BrokerFiles('jobs', directory, {
       ...platformOf('linux'),
       pathLimit,
       shortDirectory,
@@ -122,73 +122,73 @@ describe('a socket outside of the bucket', () => {
   test('is found by its path', async () => {
     const socket = await listen();
     expect(path.dirname(socket)).toBe(shortDirectory());
-    place.claimEpoch(claimOf(1, socket));
-    expect(place.readEpoch(1)).toMatchObject({ socket });
+    files.claimEpoch(claimOf(1, socket));
+    expect(files.readEpoch(1)).toMatchObject({ socket });
   });
 
   testOnLinux('is not taken for dead where its path leads to another folder', async () => {
-    place.claimEpoch(claimOf(1, await listen()));
+    files.claimEpoch(claimOf(1, await listen()));
     fs.renameSync(shortDirectory(), path.join(directory, 'of another container'));
     fs.mkdirSync(shortDirectory(), { mode: 0o700 });
-    expect(() => place.readEpoch(1)).toThrow(hasNoReach);
-    await expect(isLeader(place, claimOf(2, await listen()))).rejects.toThrow(hasNoReach);
+    expect(() => files.readEpoch(1)).toThrow(hasNoReach);
+    await expect(isLeader(files, claimOf(2, await listen()))).rejects.toThrow(hasNoReach);
   });
 
   testOnLinux('is not taken for dead where its folder is not there', async () => {
-    place.claimEpoch(claimOf(1, await listen()));
+    files.claimEpoch(claimOf(1, await listen()));
     fs.renameSync(shortDirectory(), path.join(directory, 'of another container'));
-    expect(() => place.readEpoch(1)).toThrow(hasNoReach);
+    expect(() => files.readEpoch(1)).toThrow(hasNoReach);
   });
 
   testOnLinux('is dead after a reboot', async () => {
-    place.claimEpoch(claimOf(1, await deadSocket()));
-    const claim = JSON.parse(fs.readFileSync(place.epochFile(1), 'utf8'));
+    files.claimEpoch(claimOf(1, await deadSocket()));
+    const claim = JSON.parse(fs.readFileSync(files.epochFile(1), 'utf8'));
     const outside = { boot: 'the one before', device: 0, inode: 0 };
-    fs.writeFileSync(place.epochFile(1), JSON.stringify({ ...claim, outside }));
+    fs.writeFileSync(files.epochFile(1), JSON.stringify({ ...claim, outside }));
     fs.renameSync(shortDirectory(), path.join(directory, 'removed'));
-    expect(place.readEpoch(1)).toMatchObject({ number: 1 });
-    expect(await isLeader(place, claimOf(2, await listen()))).toBe(true);
+    expect(files.readEpoch(1)).toMatchObject({ number: 1 });
+    expect(await isLeader(files, claimOf(2, await listen()))).toBe(true);
   });
 
   test('a path that is too long is reported, and proves nothing', async () => {
     const socket = `${shortDirectory()}/${'x'.repeat(30)}`;
-    place.claimEpoch(claimOf(1, socket));
-    expect(() => place.readEpoch(1)).toThrow(hasNoReach);
-    expect(await place.isProofOfDeath('ENOENT', { socket, pid: 0 })).toBe(false);
+    files.claimEpoch(claimOf(1, socket));
+    expect(() => files.readEpoch(1)).toThrow(hasNoReach);
+    expect(await files.isProofOfDeath('ENOENT', { socket, pid: 0 })).toBe(false);
   });
 });
 
 test('a claim behind which a broker listens keeps the next one out', async () => {
-  place.claimEpoch(claimOf(1, await listen()));
-  expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
-  expect(place.highestEpoch()).toBe(1);
+  files.claimEpoch(claimOf(1, await listen()));
+  expect(await isLeader(files, claimOf(2, await listen()))).toBe(false);
+  expect(files.highestEpoch()).toBe(1);
 });
 
 test('a claim without a listener is followed by the next one, and by no other', async () => {
-  place.claimEpoch(claimOf(1, await deadSocket()));
-  expect(await isLeader(place, claimOf(3, await listen()))).toBe(false);
-  expect(await isLeader(place, claimOf(2, await listen()))).toBe(true);
-  expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
+  files.claimEpoch(claimOf(1, await deadSocket()));
+  expect(await isLeader(files, claimOf(3, await listen()))).toBe(false);
+  expect(await isLeader(files, claimOf(2, await listen()))).toBe(true);
+  expect(await isLeader(files, claimOf(2, await listen()))).toBe(false);
 });
 
 test('a claim whose socket was removed meanwhile does not lead: others take it for dead', async () => {
   const socket = await listen();
-  removeBrokerSockets(place, 'of another broker');
-  expect(await isLeader(place, claimOf(1, socket))).toBe(false);
+  removeBrokerSockets(files, 'of another broker');
+  expect(await isLeader(files, claimOf(1, socket))).toBe(false);
 });
 
 test('if all claims were removed, the numbers continue behind the last journal', async () => {
-  for (const number of [3, 12]) fs.writeFileSync(place.journalFile(number), '');
-  expect(place.highestEpoch()).toBe(12);
-  expect(await isLeader(place, claimOf(1, await listen()))).toBe(false);
-  expect(await isLeader(place, claimOf(13, await listen()))).toBe(true);
-  expect(place.highestEpoch()).toBe(13);
+  for (const number of [3, 12]) fs.writeFileSync(files.journalFile(number), '');
+  expect(files.highestEpoch()).toBe(12);
+  expect(await isLeader(files, claimOf(1, await listen()))).toBe(false);
+  expect(await isLeader(files, claimOf(13, await listen()))).toBe(true);
+  expect(files.highestEpoch()).toBe(13);
 });
 
 test('a late claim below the highest does not lead', async () => {
-  place.claimEpoch(claimOf(3, await listen()));
-  place.removeEpochsBelow(3);
-  expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
+  files.claimEpoch(claimOf(3, await listen()));
+  files.removeEpochsBelow(3);
+  expect(await isLeader(files, claimOf(2, await listen()))).toBe(false);
 });
 
 test('if a full backlog is refused too, the process has to be gone as well', async () => {
@@ -198,9 +198,9 @@ test('if a full backlog is refused too, the process has to be gone as well', asy
   const living = { socket, pid: process.pid };
   expect(await mac.isProofOfDeath('ECONNREFUSED', living)).toBe(false);
   expect(await mac.isProofOfDeath('ECONNREFUSED', gone)).toBe(true);
-  expect(await place.isProofOfDeath('ECONNREFUSED', living)).toBe(true);
+  expect(await files.isProofOfDeath('ECONNREFUSED', living)).toBe(true);
   for (const code of ['EAGAIN', 'EMFILE', 'EACCES', undefined]) {
-    expect(await place.isProofOfDeath(code, gone)).toBe(false);
+    expect(await files.isProofOfDeath(code, gone)).toBe(false);
   }
 });
 
@@ -214,9 +214,9 @@ test.each([
   ['nothing is known of the present process', 'Monday', undefined, false],
   ['nothing was known of its process', undefined, 'Tuesday', false],
 ])('of a dead claim: %s', async (_title, start, present, isFollowed) => {
-  place = macSaying(present);
-  place.claimEpoch({ ...claimOf(1, await deadSocket()), start });
-  expect(await isLeader(place, claimOf(2, await listen()))).toBe(isFollowed);
+  files = macSaying(present);
+  files.claimEpoch({ ...claimOf(1, await deadSocket()), start });
+  expect(await isLeader(files, claimOf(2, await listen()))).toBe(isFollowed);
 });
 
 test('the name of a socket names the process where a refusal alone is no proof', () => {

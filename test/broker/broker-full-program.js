@@ -12,7 +12,7 @@ const { openLockManager } = require('../../lib/index.js');
 const { killBroker } = require('../support/broker-process.js');
 
 const [directory, count] = [process.argv[2], Number(process.argv[3])];
-const place = new BrokerFiles('default', directory);
+const files = new BrokerFiles('default', directory);
 const filler = join(directory, 'filler');
 const open = () => openLockManager({ backend: new BrokerBackend({ directory }) });
 const locks = open();
@@ -48,11 +48,11 @@ async function main() {
   const newcomers = new Set(
     await Promise.all(Array.from({ length: 300 }, () => nameOf(newcomer.request('c', () => {})))),
   );
-  const before = place.highestEpoch();
+  const before = files.highestEpoch();
   held.release();
   await Promise.all(waiting);
-  const brokersEnded = place.highestEpoch() - before;
-  killBroker(place);
+  const brokersEnded = files.highestEpoch() - before;
+  killBroker(files);
   const late = nameOf(locks.request('e', () => {})); // no broker can start yet
   await pause(500);
   rmSync(filler);

@@ -14,17 +14,17 @@ const { removeLocks } = require('../support/broker-process.js');
 // any more is notified.
 
 let directory;
-let place;
+let files;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerFiles('default', directory);
+  files = new BrokerFiles('default', directory);
 });
-afterEach(() => removeLocks(place));
+afterEach(() => removeLocks(files));
 
 test.each([
-  ['the folder', () => fs.rmSync(place.folder, { recursive: true, force: true })],
-  ['the claim', () => fs.rmSync(place.epochFile(1))],
-  ['the socket', () => fs.rmSync(place.readEpoch(1).socket)],
+  ['the folder', () => fs.rmSync(files.folder, { recursive: true, force: true })],
+  ['the claim', () => fs.rmSync(files.epochFile(1))],
+  ['the socket', () => fs.rmSync(files.readEpoch(1).socket)],
 ])(
   '%s of a broker is removed: holders are notified, and other clients continue',
   async (_what, remove) => {
@@ -82,7 +82,7 @@ describe.each([
     const other = openAt();
     await use(locks);
     await other.query();
-    fs.rmSync(place.folder, { recursive: true, force: true });
+    fs.rmSync(files.folder, { recursive: true, force: true });
     expect(await call(locks, other)).toEqual(expected);
     const newcomer = openAt();
     await newcomer.request('ledger', async () => {
@@ -93,28 +93,28 @@ describe.each([
 });
 
 test('a broker that no watch has notified serves nothing after its folder was removed', async () => {
-  place.ensure();
+  files.ensure();
   const epoch = {
     number: 1,
-    socket: newBrokerSocket(place),
+    socket: newBrokerSocket(files),
     key: 'k'.repeat(64),
     pid: process.pid,
   };
   const server = net.createServer((socket) => broker.accept(socket));
   const hasEnded = new Promise((resolve) => server.once('close', resolve));
-  const broker = new Broker(place, epoch, {
+  const broker = new Broker(files, epoch, {
     idleMs: 60_000,
-    afterReading: openReadingBarrier(place),
+    afterReading: openReadingBarrier(files),
     onEnd: () => server.close(),
     log: () => {},
   });
   await new Promise((resolve) => server.listen({ path: epoch.socket, exclusive: true }, resolve));
-  expect(place.claimEpoch(epoch)).toBe(true);
+  expect(files.claimEpoch(epoch)).toBe(true);
   broker.recover();
   const locks = openAt();
   await locks.query();
-  expect(place.readEpoch(1).pid).toBe(process.pid);
-  fs.rmSync(place.folder, { recursive: true, force: true });
+  expect(files.readEpoch(1).pid).toBe(process.pid);
+  fs.rmSync(files.folder, { recursive: true, force: true });
   const newcomer = openAt();
   await newcomer.request('ledger', async () => {
     expect(await locks.request('ledger', { ifAvailable: true }, (lock) => lock)).toBeNull();

@@ -13,18 +13,18 @@ const { killBroker, removeLocks } = require('../support/broker-process.js');
 // thread's connection still leads to the dead broker, its helper's connection does not.
 
 let directory;
-let place;
+let files;
 let locks;
 beforeEach(async () => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerFiles('default', directory);
+  files = new BrokerFiles('default', directory);
   locks = openLockManager({ backend: new BrokerBackend({ directory }) });
   await locks.query();
 });
 afterEach(() => {
   jest.restoreAllMocks();
   locks.close();
-  removeLocks(place);
+  removeLocks(files);
 });
 
 const isGranted = (name, options = {}) => locks.requestSync(name, options, (lock) => lock !== null);
@@ -32,10 +32,10 @@ const isGranted = (name, options = {}) => locks.requestSync(name, options, (lock
 /** With the helper's connection leading to the next broker. */
 function replaceBroker() {
   expect(locks.requestSync('before', () => 'ran')).toBe('ran');
-  const { number } = place.readEpoch(place.highestEpoch());
-  killBroker(place);
+  const { number } = files.readEpoch(files.highestEpoch());
+  killBroker(files);
   expect(locks.isLocked('before')).toBe(false);
-  expect(place.highestEpoch()).toBeGreaterThan(number);
+  expect(files.highestEpoch()).toBeGreaterThan(number);
 }
 
 async function expectNothingLeft() {

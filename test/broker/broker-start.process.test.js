@@ -18,15 +18,15 @@ const GUARD_MS = 60_000;
 let folder;
 let directory;
 let standIn;
-let place;
+let files;
 beforeEach(() => {
   folder = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   directory = path.join(folder, 'locks');
   standIn = path.join(folder, 'application');
-  place = new BrokerFiles('default', directory);
+  files = new BrokerFiles('default', directory);
 });
 afterEach(() => {
-  removeLocks(place);
+  removeLocks(files);
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
@@ -80,14 +80,14 @@ test('an interpreter that is gone is an error that says so', () => {
 });
 
 test('the mark of a packed application does not keep an interpreter from starting a broker', async () => {
-  place.ensure();
-  fs.writeFileSync(path.join(place.folder, 'starting.1'), `no broker: ${standIn}`);
+  files.ensure();
+  fs.writeFileSync(path.join(files.folder, 'starting.1'), `no broker: ${standIn}`);
   const locks = openLockManager({ backend: new BrokerBackend({ directory }) });
   expect(await locks.request('a', () => 'granted')).toBe('granted');
   locks.close();
 });
 
-const pidOfBroker = () => place.readEpoch(place.highestEpoch()).pid;
+const pidOfBroker = () => files.readEpoch(files.highestEpoch()).pid;
 const START = `
   const { openLockManager } = require(${JSON.stringify(path.join(__dirname, '../../lib/index.js'))});
   openLockManager({ url: 'broker://${'$DIRECTORY'}' }).acquire('a').then(() => process.send?.(0));
@@ -123,18 +123,18 @@ async function startBy(line, env = {}) {
 const describeOnLinux = process.platform === 'linux' ? describe : describe.skip;
 describeOnLinux('a broker', () => {
   test('keeps no descriptor that its starter has inherited', async () => {
-    const files = [`${folder}/first`, `${folder}/second`];
+    const locked = [`${folder}/first`, `${folder}/second`];
     // A shell redirects single digits; Python has the others.
     const python = `import os,sys; fd=os.open(sys.argv[1],66); os.dup2(fd,200)
 os.execv(sys.argv[2],sys.argv[2:])`;
     const words = [process.execPath, `${standIn}.js`].map((word) => `'${word}'`).join(' ');
-    const line = `exec 9>'${files[0]}'; exec python3 -c '${python}' '${files[1]}' ${words}`;
+    const line = `exec 9>'${locked[0]}'; exec python3 -c '${python}' '${locked[1]}' ${words}`;
     const pid = await startBy(line);
     const open = fs
       .readdirSync(`/proc/${pid}/fd`)
       .map((fd) => fs.readlinkSync(`/proc/${pid}/fd/${fd}`));
-    expect(open.filter((target) => files.includes(target))).toEqual([]);
-    expect(open).toContain(path.join(place.realFolder, 'log'));
+    expect(open.filter((target) => locked.includes(target))).toEqual([]);
+    expect(open).toContain(path.join(files.realFolder, 'log'));
   });
 
   test('has nothing of the environment that its starter keeps secret or meant for itself', async () => {
@@ -159,8 +159,8 @@ os.execv(sys.argv[2],sys.argv[2:])`;
 describeOnLinux('the folders of a broker', () => {
   test('are private, and their parents are of the ordinary mode', async () => {
     directory = path.join(folder, 'a', 'b', 'locks');
-    place = new BrokerFiles('default', directory);
-    place.ensure();
+    files = new BrokerFiles('default', directory);
+    files.ensure();
     const modeOf = (name) => fs.statSync(path.join(folder, name)).mode & 0o777;
     const ordinary = 0o777 & ~process.umask();
     expect(['a', 'a/b', 'a/b/locks'].map(modeOf)).toEqual([ordinary, ordinary, 0o700]);

@@ -47,14 +47,14 @@ const killed = new Set();
 const running = new Set();
 let brokersKilled = 0;
 let directory;
-let place;
+let files;
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
-  place = new BrokerFiles('storm', directory);
+  files = new BrokerFiles('storm', directory);
 });
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
-  removeLocks(place);
+  removeLocks(files);
 });
 
 async function start() {
@@ -72,7 +72,7 @@ async function start() {
 
 function killOneBroker() {
   brokersKilled += 1;
-  killBroker(place);
+  killBroker(files);
 }
 
 async function killClient(children) {
@@ -88,10 +88,10 @@ async function killClient(children) {
 async function strike(children) {
   const stopped = random(3) === 0 ? children[random(PROCESSES)] : undefined;
   const isBrokerStopped = random(6) === 0;
-  if (stopped !== undefined) sendSignal(stopped, 'SIGSTOP', place.platform);
-  if (isBrokerStopped) signalBroker(place, 'SIGSTOP');
+  if (stopped !== undefined) sendSignal(stopped, 'SIGSTOP', files.platform);
+  if (isBrokerStopped) signalBroker(files, 'SIGSTOP');
   await pause(random(LATEST_MS)); // the moment is what is drawn
-  if (isBrokerStopped && random(2) === 0) signalBroker(place, 'SIGCONT');
+  if (isBrokerStopped && random(2) === 0) signalBroker(files, 'SIGCONT');
   const kinds = random(4);
   if (kinds > 0) killOneBroker();
   if (kinds === 3) {
@@ -99,8 +99,8 @@ async function strike(children) {
     killOneBroker();
   }
   if (kinds < 2) await killClient(children);
-  signalBroker(place, 'SIGCONT');
-  if (stopped !== undefined) sendSignal(stopped, 'SIGCONT', place.platform);
+  signalBroker(files, 'SIGCONT');
+  if (stopped !== undefined) sendSignal(stopped, 'SIGCONT', files.platform);
 }
 
 /** Resolves when the process has ended, which it does once all its requests are settled. */

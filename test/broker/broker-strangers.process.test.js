@@ -22,18 +22,18 @@ const testAsRoot = isRoot ? test : test.skip;
 
 let root;
 let directory;
-let place;
+let files;
 let locks;
 beforeEach(() => {
   root = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   fs.chmodSync(root, 0o755);
   directory = path.join(root, 'locks');
-  place = new BrokerFiles('default', directory);
+  files = new BrokerFiles('default', directory);
   locks = openLockManager({ url: `broker://${directory}` });
 });
 afterEach(() => {
   locks.close();
-  removeLocks(place);
+  removeLocks(files);
   fs.rmSync(root, { recursive: true, force: true });
 });
 
@@ -42,7 +42,7 @@ afterEach(() => {
  * there is for a moment where the first one was slow.
  */
 function listFiles() {
-  const { socket } = place.readEpoch(place.highestEpoch());
+  const { socket } = files.readEpoch(files.highestEpoch());
   const isOfCandidate = ({ name, parentPath }) =>
     parentPath === path.dirname(socket) && name[0] === 's' && name !== path.basename(socket);
   return fs
@@ -56,7 +56,7 @@ function listFiles() {
 
 /** The outcome of each attempt of another user. */
 async function askStranger() {
-  const { pid } = place.readEpoch(place.highestEpoch());
+  const { pid } = files.readEpoch(files.highestEpoch());
   const options = [NOBODY, directory, listFiles(), pid];
   const [results] = await once(fork(PROGRAM, [JSON.stringify(options)]), 'message');
   return results;
@@ -90,7 +90,7 @@ testAsRoot(
   'folders that were opened by mistake still show no file or socket to other users',
   async () => {
     await locks.query();
-    for (const folder of [directory, place.folder, place.epochsFolder, place.lifelinesFolder]) {
+    for (const folder of [directory, files.folder, files.epochsFolder, files.lifelinesFolder]) {
       fs.chmodSync(folder, 0o755);
     }
     const results = await askStranger();
@@ -125,9 +125,9 @@ function plant(folder) {
 
 testAsRoot.each([
   ['the directory', () => plant(directory)],
-  ['the bucket', () => plant(place.folder)],
-  ['the folder of claims', () => plant(place.epochsFolder)],
-  ['the folder of lifelines', () => plant(place.lifelinesFolder)],
+  ['the bucket', () => plant(files.folder)],
+  ['the folder of claims', () => plant(files.epochsFolder)],
+  ['the folder of lifelines', () => plant(files.lifelinesFolder)],
 ])('%s is refused if it belongs to another user', async (_title, spoil) => {
   spoil();
   fs.chmodSync(directory, 0o700);

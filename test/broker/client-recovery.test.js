@@ -10,13 +10,13 @@ const LIFELINES = ['s0000000000000001', 's0000000000000002'];
 const HERE = 'pid:[1]';
 const ELSEWHERE = 'pid:[2]';
 
-let place;
+let files;
 beforeEach(() => {
-  place = new BrokerFiles('default', fs.mkdtempSync(path.join(tmpdir(), 'holdfast-')));
-  place.ensure();
-  for (const name of LIFELINES) fs.writeFileSync(path.join(place.lifelinesFolder, name), '');
+  files = new BrokerFiles('default', fs.mkdtempSync(path.join(tmpdir(), 'holdfast-')));
+  files.ensure();
+  for (const name of LIFELINES) fs.writeFileSync(path.join(files.lifelinesFolder, name), '');
 });
-afterEach(() => fs.rmSync(path.dirname(place.folder), { recursive: true }));
+afterEach(() => fs.rmSync(path.dirname(files.folder), { recursive: true }));
 
 const DAMAGE = { file: 'journal.1', where: 'line 3', bytes: 1 };
 const recordOf = (lifeline, pid, pidNamespace) => ['S', 'id', { lifeline, pid, pidNamespace }];
@@ -25,7 +25,7 @@ const recordOf = (lifeline, pid, pidNamespace) => ['S', 'id', { lifeline, pid, p
 const messageOf = (records, heard = []) =>
   new Promise((resolve) => {
     const damage = { ...DAMAGE, records };
-    const gathering = new ClientRecovery(place, damage, ({ message }) => resolve(message), 0);
+    const gathering = new ClientRecovery(files, damage, ({ message }) => resolve(message), 0);
     for (const session of heard) gathering.addReport(session, []);
   });
 

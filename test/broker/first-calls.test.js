@@ -11,12 +11,12 @@ const { killBroker, removeLocks } = require('../support/broker-process.js');
 // Calls without a connection, and at its end: those before it take effect in their order.
 
 let directory;
-let place;
+let files;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerFiles('default', directory);
+  files = new BrokerFiles('default', directory);
 });
-afterEach(() => removeLocks(place));
+afterEach(() => removeLocks(files));
 
 /** @param {import('../../types').LockManager} locks */
 async function callWithoutConnection(locks) {
@@ -43,7 +43,7 @@ test('before the first connection', async () => {
 test('after the broker was killed', async () => {
   const locks = openLockManager({ url: `broker://${directory}` });
   await locks.query();
-  killBroker(place);
+  killBroker(files);
   await callWithoutConnection(locks);
   locks.close();
 });
@@ -52,8 +52,8 @@ test('close() ends all, also when the folder of the lifeline was replaced', asyn
   const locks = openLockManager({ url: `broker://${directory}` });
   const { signal } = await locks.acquire('a');
   const lost = new Promise((resolve) => signal.addEventListener('abort', resolve));
-  fs.rmSync(place.lifelinesFolder, { recursive: true });
-  fs.writeFileSync(place.lifelinesFolder, '');
+  fs.rmSync(files.lifelinesFolder, { recursive: true });
+  fs.writeFileSync(files.lifelinesFolder, '');
   locks.close();
   await lost;
   expect(signal.reason).toMatchObject({ reason: 'disconnected' });

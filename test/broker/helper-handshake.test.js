@@ -32,8 +32,8 @@ afterAll(() => {
   removeLocks(new BrokerFiles('default', directory));
 });
 beforeEach(async () => {
-  const place = new BrokerFiles('default', directory);
-  const claim = place.readEpoch(place.highestEpoch());
+  const files = new BrokerFiles('default', directory);
+  const claim = files.readEpoch(files.highestEpoch());
   [main, helper] = await Promise.all([RawClient.open(claim), RawClient.open(claim)]);
   tests += 1;
   client = `client ${tests}`;

@@ -109,8 +109,8 @@ testWithStops('a stopped broker keeps no timeout from rejecting, and is its reas
 });
 
 function stopBroker() {
-  const place = new BrokerFiles('default', directory);
-  const { pid } = place.readEpoch(place.highestEpoch());
+  const files = new BrokerFiles('default', directory);
+  const { pid } = files.readEpoch(files.highestEpoch());
   process.kill(pid, 'SIGSTOP');
   return pid;
 }

@@ -16,21 +16,21 @@ const { RawClient } = require('../support/raw-client.js');
 // A client that breaks the protocol loses the connection, and no other client notices.
 
 let directory;
-let place;
+let files;
 let locks;
 let holder;
 beforeAll(async () => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerFiles('default', directory);
+  files = new BrokerFiles('default', directory);
   locks = openLockManager({ backend: new BrokerBackend({ directory }) });
   holder = await locks.acquire('a');
 });
 afterAll(() => {
   locks.close();
-  removeLocks(place);
+  removeLocks(files);
 });
 
-const claim = () => place.readEpoch(place.highestEpoch());
+const claim = () => files.readEpoch(files.highestEpoch());
 
 /**
  * Speaks to the broker by hand.
@@ -99,7 +99,7 @@ test.each([
 test('one connection is of one client: nothing is noted of another one', async () => {
   await speak((hi) => [auth(hi), hello(), hello({ session: 'the second' })]);
   await locks.query();
-  const journal = path.join(place.folder, `journal.${place.highestEpoch()}`);
+  const journal = path.join(files.folder, `journal.${files.highestEpoch()}`);
   expect(fs.readFileSync(journal, 'utf8')).not.toContain('the second');
 });
 
@@ -146,5 +146,5 @@ const testWithModes = platformOf().hasModes ? test : test.skip;
 
 testWithModes('the sockets are for this user alone', () => {
   expect(fs.statSync(claim().socket).mode & 0o777).toBe(0o600);
-  expect(fs.statSync(place.epochFile(place.highestEpoch())).mode & 0o777).toBe(0o600);
+  expect(fs.statSync(files.epochFile(files.highestEpoch())).mode & 0o777).toBe(0o600);
 });

@@ -8,11 +8,11 @@ const { BrokerTable } = require('../../lib/backends/broker/server/broker-table.j
 const { Journal, readLastJournal } = require('../../lib/backends/broker/server/journal.js');
 
 let directory;
-let place;
+let files;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerFiles('jobs', directory);
-  place.ensure();
+  files = new BrokerFiles('jobs', directory);
+  files.ensure();
 });
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
 
@@ -33,14 +33,14 @@ function open(number) {
   let journal;
   const table = new BrokerTable((ofTable) => {
     journal = new Journal(
-      place,
+      files,
       number,
       () => ofTable.records(),
       () => ofTable.owedBytes,
     );
     return journal;
   }, number);
-  table.restore(readLastJournal(place, number).records);
+  table.restore(readLastJournal(files, number).records);
   journal.writeWhole();
   journal.removeOlder();
   return { table, journal };
@@ -85,7 +85,7 @@ test('the next broker has the same holders, places, tokens and losses', () => {
   expect(table.sessions.get('one').entries.get(4).lossReason).toBe('expired');
   const [, ...records] = first.table.records();
   expect([...table.records()].slice(1)).toEqual(records);
-  expect(fs.readdirSync(place.folder).filter((name) => name.startsWith('journal'))).toEqual([
+  expect(fs.readdirSync(files.folder).filter((name) => name.startsWith('journal'))).toEqual([
     'journal.2',
   ]);
 });
@@ -104,13 +104,13 @@ test('tokens of the next broker are above the tokens of the one before, also of 
 
 test('every beginning of a journal is a state in which no request excludes wrongly', () => {
   play(open(1));
-  const file = path.join(place.folder, 'journal.1');
+  const file = path.join(files.folder, 'journal.1');
   const whole = fs.readFileSync(file);
   const end = whole.indexOf(0);
   for (let length = whole.indexOf(10) + 1; length <= end; length += 1) {
     fs.writeFileSync(file, whole.subarray(0, length));
     const table = new BrokerTable(() => ({ add() {}, hasRoomFor: () => true }), 2);
-    table.restore(readLastJournal(place, 2).records);
+    table.restore(readLastJournal(files, 2).records);
     table.processAll();
     const names = table.snapshot().held.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length); // all of these are exclusive, but one alone
@@ -150,17 +150,17 @@ test('a broker neither reads nor removes the journal of a later one', () => {
   open(1);
   const later = open(7);
   play(later);
-  const text = fs.readFileSync(place.journalFile(7), 'utf8');
+  const text = fs.readFileSync(files.journalFile(7), 'utf8');
   expect(view(open(5).table.snapshot())).toEqual([[], []]);
-  expect(fs.readFileSync(place.journalFile(7), 'utf8')).toBe(text);
-  expect(place.journalNumbers().sort()).toEqual([5, 7]);
+  expect(fs.readFileSync(files.journalFile(7), 'utf8')).toBe(text);
+  expect(files.journalNumbers().sort()).toEqual([5, 7]);
   expect(view(open(8).table.snapshot())).toEqual(view(later.table.snapshot()));
-  expect(place.journalNumbers()).toEqual([8]);
+  expect(files.journalNumbers()).toEqual([8]);
 });
 
 test('a journal of another version is refused', () => {
-  fs.writeFileSync(path.join(place.folder, 'journal.1'), '["J",99,1,0,0]\n');
-  expect(() => readLastJournal(place, 2)).toThrow(/another version/);
+  fs.writeFileSync(path.join(files.folder, 'journal.1'), '["J",99,1,0,0]\n');
+  expect(() => readLastJournal(files, 2)).toThrow(/another version/);
 });
 
 const DAMAGES = [
@@ -174,10 +174,10 @@ const DAMAGES = [
 
 test.each(DAMAGES)('a line %s is a damage, wherever it is', (_title, where, damage) => {
   play(open(1));
-  const file = path.join(place.folder, 'journal.1');
+  const file = path.join(files.folder, 'journal.1');
   const lines = fs.readFileSync(file, 'utf8').split('\n');
   fs.writeFileSync(file, damage([...lines]).join('\n'));
-  const last = readLastJournal(place, 2);
+  const last = readLastJournal(files, 2);
   expect(last).toMatchObject({ records: [], damage: { file, where } });
   expect(last.damage.records.length).toBeLessThan(lines.length);
 });
@@ -223,7 +223,7 @@ test('a journal grows by what is in force, not by what has been', () => {
     table.release(session, id);
     if (id % 100 === 0) journal.commit();
   }
-  expect(fs.statSync(path.join(place.folder, 'journal.1')).size).toBeLessThan(2_000_000);
+  expect(fs.statSync(path.join(files.folder, 'journal.1')).size).toBeLessThan(2_000_000);
 });
 
 test('there is room for the ends of all that was taken, and no more is kept when they are over', () => {
@@ -236,7 +236,7 @@ test('there is room for the ends of all that was taken, and no more is kept when
     }
   }
   journal.commit();
-  const file = path.join(place.folder, 'journal.1');
+  const file = path.join(files.folder, 'journal.1');
   const whole = fs.statSync(file).size;
   for (let id = 1; id <= 3000; id += 1) {
     for (const session of sessions) {
@@ -256,6 +256,6 @@ test('an unwritten record has its room, too: the reserve is never used up', () =
   const session = table.openSession('s', DETAILS);
   for (let id = 1; id <= 2000; id += 1) table.request(session, [id, 'a', 0, id, null]);
   journal.commit();
-  const text = fs.readFileSync(path.join(place.folder, 'journal.1'), 'utf8');
+  const text = fs.readFileSync(path.join(files.folder, 'journal.1'), 'utf8');
   expect(text.length - text.indexOf('\0')).toBeGreaterThan(2 ** 15);
 });

@@ -13,9 +13,9 @@ let directory;
 let mark;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  const place = new BrokerFiles('default', directory);
-  place.ensure();
-  mark = path.join(place.folder, 'starting.1');
+  const files = new BrokerFiles('default', directory);
+  files.ensure();
+  mark = path.join(files.folder, 'starting.1');
 });
 afterEach(() => removeLocks(new BrokerFiles('default', directory)));
 

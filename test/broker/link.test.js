@@ -23,13 +23,13 @@ let server;
 let link;
 beforeEach(async () => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  const place = new BrokerFiles('default', directory);
-  place.ensure();
-  const socket = place.newSocketName(place.epochsFolder);
+  const files = new BrokerFiles('default', directory);
+  files.ensure();
+  const socket = files.newSocketName(files.epochsFolder);
   server = net.createServer((connection) => connection.destroy()).listen(socket);
   await once(server, 'listening');
-  place.claimEpoch({ number: 1, socket, key: 'of no client', pid: process.pid });
-  link = new Link(place, {});
+  files.claimEpoch({ number: 1, socket, key: 'of no client', pid: process.pid });
+  link = new Link(files, {});
 });
 afterEach(() => {
   link.close();

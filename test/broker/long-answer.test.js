@@ -64,8 +64,8 @@ describe('more requests than one line can name', () => {
 
 test('a broker that reads for long what a client has sent shows that it lives', async () => {
   await locks.query();
-  const place = new BrokerFiles('default', directory);
-  const client = await RawClient.open(place.readEpoch(place.highestEpoch()));
+  const files = new BrokerFiles('default', directory);
+  const client = await RawClient.open(files.readEpoch(files.highestEpoch()));
   client.hello('of a test');
   let id = 0;
   const name = 'x'.repeat(2 ** 15);

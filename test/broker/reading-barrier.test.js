@@ -30,11 +30,11 @@ const WRITER = `
   });`;
 
 let directory;
-let place;
+let files;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerFiles('jobs', directory);
-  place.ensure();
+  files = new BrokerFiles('jobs', directory);
+  files.ensure();
 });
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
 
@@ -44,14 +44,14 @@ test.each([
 ])(
   'the barrier %s: what was written before has been read, of every connection',
   async (_whose, open) => {
-    const barrier = open(place);
+    const barrier = open(files);
     let read = 0;
     let accepted = 0;
     const server = net.createServer((connection) => {
       accepted += 1;
       connection.on('data', (bytes) => (read += bytes.length));
     });
-    const socket = place.newSocketName(place.epochsFolder);
+    const socket = files.newSocketName(files.epochsFolder);
     await new Promise((resolve) => server.listen(socket, resolve));
     const writer = new Worker(WRITER, {
       eval: true,

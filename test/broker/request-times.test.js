@@ -36,8 +36,8 @@ describe('a client that is ahead of its broker', () => {
     directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
     locks = openLockManager({ backend: new BrokerBackend({ directory }) });
     await locks.query();
-    const place = new BrokerFiles('default', directory);
-    client = await RawClient.open(place.readEpoch(place.highestEpoch()));
+    const files = new BrokerFiles('default', directory);
+    client = await RawClient.open(files.readEpoch(files.highestEpoch()));
   });
   afterEach(() => {
     client.close();

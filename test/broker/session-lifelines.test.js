@@ -17,7 +17,7 @@ const DETAILS = { clientId: 'c', pid: process.pid, pidNamespace: '', threadId: 0
 let directory;
 let asked;
 let present;
-let place;
+let files;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   asked = [];
@@ -25,14 +25,14 @@ beforeEach(() => {
     asked.push(pid);
     return typeof present === 'function' ? present() : present;
   };
-  place = new BrokerFiles('jobs', directory, { ...platformOf('darwin'), startOf });
-  place.ensure();
+  files = new BrokerFiles('jobs', directory, { ...platformOf('darwin'), startOf });
+  files.ensure();
 });
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
 
 /** The lifeline of a client that has ended: its file is still there. */
 async function deadLifeline() {
-  const name = place.newSocketName(place.lifelinesFolder);
+  const name = files.newSocketName(files.lifelinesFolder);
   const server = net.createServer().listen(`${directory}/now`);
   await once(server, 'listening');
   fs.renameSync(`${directory}/now`, name);
@@ -51,7 +51,7 @@ test('a client has ended when its number is of a process that started later', as
   present = 'Tuesday';
   const lifeline = await deadLifeline();
   const death = new Promise((resolve) => {
-    new SessionLifelines(place, resolve).watch({ lifeline, pid: process.pid, start: 'Monday' });
+    new SessionLifelines(files, resolve).watch({ lifeline, pid: process.pid, start: 'Monday' });
   });
   expect(await death).toBe(lifeline);
 });
@@ -60,7 +60,7 @@ test('a client whose process is there is asked again, as long as it has not come
   present = 'Monday';
   const lifeline = await deadLifeline();
   const deaths = [];
-  const lifelines = new SessionLifelines(place, (name) => deaths.push(name));
+  const lifelines = new SessionLifelines(files, (name) => deaths.push(name));
   lifelines.watch({ lifeline, pid: process.pid, start: 'Monday' });
   while (asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
   expect(deaths).toEqual([]);
@@ -79,7 +79,7 @@ test('a client that has left only a lifeline is asked for by the number in its n
   const ended = lifeline.replace(/.{8}$/, (2 ** 22 + 1).toString(16).padStart(8, '0'));
   fs.renameSync(lifeline, ended);
   const death = new Promise((resolve) => {
-    new SessionLifelines(place, resolve).watch({ lifeline: ended });
+    new SessionLifelines(files, resolve).watch({ lifeline: ended });
   });
   expect(await death).toBe(ended);
 });
@@ -89,7 +89,7 @@ test('the start of the process of a new client is noted, and survives the broker
   const { table, records } = openTable();
   const session = table.openSession('s', { ...DETAILS, lifeline: '/nowhere' });
   session.connections = 1;
-  await new SessionLifelines(place, () => {}).hasCome(session);
+  await new SessionLifelines(files, () => {}).hasCome(session);
   for (const journal of [records, [...table.records()]]) {
     const next = openTable().table;
     next.restore(journal);
@@ -105,6 +105,6 @@ test('nothing is noted of who went away while it was looked at: it may have been
     session.connections = 0;
     return 'Tuesday';
   };
-  await new SessionLifelines(place, () => {}).hasCome(session);
+  await new SessionLifelines(files, () => {}).hasCome(session);
   expect(records.map(([kind]) => kind)).toEqual(['S']);
 });

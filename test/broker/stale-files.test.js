@@ -36,48 +36,48 @@ beforeEach(() => {
 });
 afterEach(() => removeLocks(new BrokerFiles('jobs', directory)));
 
-const useLock = async (place) => {
-  const backend = new BrokerBackend({ directory: place.directory, bucket: place.bucket });
+const useLock = async (files) => {
+  const backend = new BrokerBackend({ directory: files.directory, bucket: files.bucket });
   const locks = openLockManager({ backend });
   const answer = await locks.request('a', () => 'granted');
   return { locks, answer };
 };
 
 /** The lifelines that there are, wherever their sockets are. */
-const lifelinesOf = (place) => fs.readdirSync(place.lifelinesFolder);
+const lifelinesOf = (files) => fs.readdirSync(files.lifelinesFolder);
 
 test.each(['short', LONG_NAME])('of a client and a broker, in a folder %s', async (folder) => {
-  const place = new BrokerFiles('jobs', path.join(directory, folder));
-  const { signal } = spawnSync(process.execPath, ['-e', DIES, place.directory, 'jobs']);
+  const files = new BrokerFiles('jobs', path.join(directory, folder));
+  const { signal } = spawnSync(process.execPath, ['-e', DIES, files.directory, 'jobs']);
   expect(signal).toBe('SIGKILL');
-  killBroker(place);
-  const deadSocket = place.readEpoch(place.highestEpoch()).socket;
+  killBroker(files);
+  const deadSocket = files.readEpoch(files.highestEpoch()).socket;
   for (const name of ['draft-1', 'draft-journal.7', 'starting.1']) {
-    fs.writeFileSync(path.join(place.folder, name), '');
+    fs.writeFileSync(path.join(files.folder, name), '');
   }
   // Of a broker that was killed before it had removed the journal of the one before.
-  fs.renameSync(place.epochFile(1), place.epochFile(2));
-  fs.copyFileSync(place.journalFile(1), place.journalFile(2));
-  const abandoned = await abandonSocket(place);
-  const ofOther = await abandonSocket(new BrokerFiles('other', place.directory));
-  const { locks, answer } = await useLock(place);
+  fs.renameSync(files.epochFile(1), files.epochFile(2));
+  fs.copyFileSync(files.journalFile(1), files.journalFile(2));
+  const abandoned = await abandonSocket(files);
+  const ofOther = await abandonSocket(new BrokerFiles('other', files.directory));
+  const { locks, answer } = await useLock(files);
   expect(answer).toBe('granted');
-  while (lifelinesOf(place).length > 1) await locks.query(); // each is asked whether it lives
+  while (lifelinesOf(files).length > 1) await locks.query(); // each is asked whether it lives
   // A client that read the folder just before this broker came may have marked it once more.
-  const ownMark = `starting.${place.highestEpoch()}`;
-  const names = fs.readdirSync(place.folder).filter((name) => name !== ownMark);
-  expect(names.sort()).toEqual(['claims', `journal.${place.highestEpoch()}`, 'lifelines', 'log']);
+  const ownMark = `starting.${files.highestEpoch()}`;
+  const names = fs.readdirSync(files.folder).filter((name) => name !== ownMark);
+  expect(names.sort()).toEqual(['claims', `journal.${files.highestEpoch()}`, 'lifelines', 'log']);
   expect([deadSocket, abandoned, ofOther].map(fs.existsSync)).toEqual([false, false, true]);
   fs.rmSync(ofOther);
   locks.close();
-  killBroker(place);
-  expect(lifelinesOf(place)).toEqual([]);
+  killBroker(files);
+  expect(lifelinesOf(files)).toEqual([]);
 });
 
 /** The socket of a candidate that was killed before it made a claim. */
-async function abandonSocket(place) {
-  place.ensure();
-  const name = newBrokerSocket(place);
+async function abandonSocket(files) {
+  files.ensure();
+  const name = newBrokerSocket(files);
   // The folder may be shared by all buckets of the user: this name is not in use.
   const listenAt = `${path.dirname(name)}/x${path.basename(name).slice(1)}`;
   const server = net.createServer().listen(listenAt);
@@ -88,26 +88,26 @@ async function abandonSocket(place) {
 }
 
 test('the lifeline of a client that never spoke is removed, the lifeline of a living one is not', async () => {
-  const place = new BrokerFiles('jobs', directory);
-  place.ensure();
-  const living = new Lifeline(place, () => {});
-  const dead = place.newSocketName(place.lifelinesFolder);
+  const files = new BrokerFiles('jobs', directory);
+  files.ensure();
+  const living = new Lifeline(files, () => {});
+  const dead = files.newSocketName(files.lifelinesFolder);
   const server = net.createServer().listen(dead);
   fs.linkSync(dead, `${directory}/kept`);
   server.close();
   fs.renameSync(`${directory}/kept`, dead);
-  expect(listLifelines(place).sort()).toEqual([living.name, path.basename(dead)].sort());
-  const { locks } = await useLock(place);
+  expect(listLifelines(files).sort()).toEqual([living.name, path.basename(dead)].sort());
+  const { locks } = await useLock(files);
   while (fs.existsSync(dead)) await locks.query();
-  expect(listLifelines(place)).toContain(living.name);
+  expect(listLifelines(files)).toContain(living.name);
   living.close();
   locks.close();
-  killBroker(place);
+  killBroker(files);
 });
 
 test('a journal of before a reboot: all have ended, whatever its times say', async () => {
-  const place = new BrokerFiles('jobs', directory);
-  place.ensure();
+  const files = new BrokerFiles('jobs', directory);
+  files.ensure();
   const later = 1e12; // the clock of a machine that has been up for 30 years
   const details = {
     clientId: 'c',
@@ -125,22 +125,22 @@ test('a journal of before a reboot: all have ended, whatever its times say', asy
     ['Q', 'old', 2, 'a', 0, -later, null],
   ];
   const text = records.map((record) => `${JSON.stringify(record)}\n`).join('');
-  fs.writeFileSync(path.join(place.folder, 'journal.7'), text);
-  const { locks } = await useLock(place);
+  fs.writeFileSync(path.join(files.folder, 'journal.7'), text);
+  const { locks } = await useLock(files);
   const tokens = await Promise.all(
     Array.from({ length: 3 }, () => locks.request('a', ({ token }) => token)),
   );
   expect(tokens).toEqual([...tokens].sort((a, b) => Number(a - b))); // in the order of requests
   expect(tokens[0]).toBeGreaterThan((BigInt(2 ** 22) << 32n) + 6n);
   locks.close();
-  killBroker(place);
+  killBroker(files);
 });
 
 test('a client that cannot listen says so', () => {
-  const place = new BrokerFiles('jobs', directory);
-  place.ensure();
-  fs.rmSync(place.lifelinesFolder, { recursive: true });
-  expect(() => new Lifeline(place, () => {})).toThrow(
+  const files = new BrokerFiles('jobs', directory);
+  files.ensure();
+  fs.rmSync(files.lifelinesFolder, { recursive: true });
+  expect(() => new Lifeline(files, () => {})).toThrow(
     expect.objectContaining({ name: 'QuotaExceededError' }),
   );
 });

@@ -25,8 +25,8 @@ afterAll(() => {
 });
 
 async function connect() {
-  const place = new BrokerFiles('default', directory);
-  const client = await RawClient.open(place.readEpoch(place.highestEpoch()));
+  const files = new BrokerFiles('default', directory);
+  const client = await RawClient.open(files.readEpoch(files.highestEpoch()));
   client.hello('patience');
   return client;
 }

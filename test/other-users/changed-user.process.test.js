@@ -20,9 +20,9 @@ const BUCKET = `changed-user-${process.pid}`;
 /** The default directories, which a real program of this user may use beside the test. */
 afterEach(() => {
   for (const user of [process.geteuid(), USER]) {
-    const place = new BrokerFiles(BUCKET, `/dev/shm/holdfast-${user}`);
-    killBroker(place);
-    rmSync(place.folder, { recursive: true, force: true, maxRetries: 10 });
+    const files = new BrokerFiles(BUCKET, `/dev/shm/holdfast-${user}`);
+    killBroker(files);
+    rmSync(files.folder, { recursive: true, force: true, maxRetries: 10 });
   }
   rmSync(`/dev/shm/holdfast-${process.geteuid()}/${BUCKET}`, { recursive: true, force: true });
   rmSync(`/dev/shm/holdfast-${USER}`, { recursive: true, force: true });

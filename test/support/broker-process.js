@@ -46,23 +46,23 @@ function signalBrokerOf(pid, directory, signal) {
 }
 
 /**
- * Sends a signal to the broker of a place, if it lives.
- * @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place
+ * Sends a signal to the broker of a bucket, if it lives.
+ * @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} files
  * @param {NodeJS.Signals} signal
  */
-function signalBroker(place, signal) {
-  const pid = place.readEpoch(place.highestEpoch())?.pid;
-  const broker = { kill: () => signalBrokerOf(pid, place.directory, signal) };
-  sendSignal(broker, signal, place.platform);
+function signalBroker(files, signal) {
+  const pid = files.readEpoch(files.highestEpoch())?.pid;
+  const broker = { kill: () => signalBrokerOf(pid, files.directory, signal) };
+  sendSignal(broker, signal, files.platform);
 }
 
 /**
  * SIGSTOP, where there is such a signal; returns when none of its threads runs any more.
- * @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place
+ * @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} files
  */
-function suspendBroker(place) {
-  const pid = place.readEpoch(place.highestEpoch())?.pid;
-  signalBroker(place, 'SIGSTOP');
+function suspendBroker(files) {
+  const pid = files.readEpoch(files.highestEpoch())?.pid;
+  signalBroker(files, 'SIGSTOP');
   if (process.platform !== 'linux') return;
   const folder = `/proc/${pid}/task`;
   const isRunning = (/** @type {string} */ id) =>
@@ -70,28 +70,28 @@ function suspendBroker(place) {
   while (readdirSync(folder).some(isRunning)); // microseconds
 }
 
-/** @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place */
-const killBroker = (place) => signalBroker(place, 'SIGKILL');
+/** @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} files */
+const killBroker = (files) => signalBroker(files, 'SIGKILL');
 
-/** @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place */
-function pidsOfBrokers(place) {
-  if (process.platform !== 'linux') return [place.readEpoch(place.highestEpoch())?.pid];
+/** @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} files */
+function pidsOfBrokers(files) {
+  if (process.platform !== 'linux') return [files.readEpoch(files.highestEpoch())?.pid];
   const pids = readdirSync('/proc').map(Number);
-  return pids.filter((pid) => pid > 0 && isBrokerOf(pid, place.directory));
+  return pids.filter((pid) => pid > 0 && isBrokerOf(pid, files.directory));
 }
 
 /**
  * Removes a directory of locks when its clients have ended. A client that saw a broker die may have
  * started the next one, which has no claim yet, and a killed one may write until it is gone: so all
  * of them are ended first, and waited for if there is a /proc.
- * @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place
+ * @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} files
  */
-function removeLocks(place) {
-  const { directory } = place;
+function removeLocks(files) {
+  const { directory } = files;
   const isKnown = process.platform === 'linux';
   do {
-    for (const pid of pidsOfBrokers(place)) signalBrokerOf(pid, directory, 'SIGKILL');
-  } while (isKnown && pidsOfBrokers(place).length > 0);
+    for (const pid of pidsOfBrokers(files)) signalBrokerOf(pid, directory, 'SIGKILL');
+  } while (isKnown && pidsOfBrokers(files).length > 0);
   // Windows keeps the files of a process for a moment after its end.
   rmSync(directory, { recursive: true, force: true, maxRetries: isKnown ? 0 : 10 });
 }

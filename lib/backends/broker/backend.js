@@ -386,19 +386,19 @@ const PRIVATE_FILE = 0o600;
  */
 class Lifeline {
   name;
-  #place;
+  #files;
   #server;
   /** @type {Set<net.Socket>} */
   #brokers = new Set();
 
   /**
-   * @param {BrokerFiles} place
+   * @param {BrokerFiles} files
    * @param {() => void} onAsked  a broker has to know what this client holds
    * @throws DOMException when it cannot listen: then nothing would show that this thread lives
    */
-  constructor(place, onAsked) {
-    this.#place = place;
-    const { name, listenAt, publish } = newLifeline(place);
+  constructor(files, onAsked) {
+    this.#files = files;
+    const { name, listenAt, publish } = newLifeline(files);
     this.name = name;
     this.#server = net.createServer((socket) => {
       socket.unref();
@@ -412,11 +412,11 @@ class Lifeline {
     this.#server.listen({ path: listenAt, exclusive: true });
     this.#server.unref();
     try {
-      if (place.platform.hasModes) fs.chmodSync(listenAt, PRIVATE_FILE);
+      if (files.platform.hasModes) fs.chmodSync(listenAt, PRIVATE_FILE);
       publish();
     } catch (error) {
       this.close();
-      throw notMade(place.lifelinesFolder, error);
+      throw notMade(files.lifelinesFolder, error);
     }
   }
 
@@ -424,7 +424,7 @@ class Lifeline {
     this.#server.close();
     for (const socket of this.#brokers) socket.destroy();
     try {
-      removeLifeline(this.#place, this.name);
+      removeLifeline(this.#files, this.name);
     } catch {
       // As of the user that this process was before: the next broker removes it.
     }
@@ -458,12 +458,12 @@ const openDirectories = () => /** @type {any} */ (getEnvironmentData(DIRECTORIES
 /**
  * Makes the folders of a bucket for a client, and notes that it is open. After a change of the user
  * the default directory is another one: two brokers would grant one lock.
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @param {string} clientId
  * @throws DOMException (SecurityError)
  */
-function noteOpen(place, clientId) {
-  const { bucket, folder } = place;
+function noteOpen(files, clientId) {
+  const { bucket, folder } = files;
   const user = process.geteuid?.();
   const directories = openDirectories();
   for (const known of directories.values()) {
@@ -474,7 +474,7 @@ function noteOpen(place, clientId) {
         `former one, ${known.folder}: open it after the change, or close it before`,
     );
   }
-  place.ensure();
+  files.ensure();
   const isOpen = new Int32Array(new SharedArrayBuffer(4)).fill(1);
   directories.set(clientId, { bucket, folder, user, isOpen });
   setEnvironmentData(DIRECTORIES_KEY, /** @type {any} */ (directories));
@@ -524,7 +524,7 @@ class BrokerBackend {
   bucket;
   folder;
   place;
-  #place;
+  #files;
   /** @type {{ id: string, lifeline: Lifeline } | undefined} as the brokers know this agent */
   #session = undefined;
   #link;
@@ -544,18 +544,18 @@ class BrokerBackend {
    * @throws DOMException when the directory cannot be used, with what to do about it
    */
   constructor(options = {}) {
-    this.#place = toBrokerFiles(options);
-    noteOpen(this.#place, this.clientId);
-    ({ bucket: this.bucket, folder: this.folder, url: this.place } = this.#place);
-    this.table = this.#place.realFolder;
-    this.#link = new Link(this.#place, {
+    this.#files = toBrokerFiles(options);
+    noteOpen(this.#files, this.clientId);
+    ({ bucket: this.bucket, folder: this.folder, url: this.place } = this.#files);
+    this.table = this.#files.realFolder;
+    this.#link = new Link(this.#files, {
       handshake: (toBrokerTime) => this.#handshake(toBrokerTime),
       onMessage: (message) => this.#receive(message),
       onClose: () => this.#onClose(),
       onFailure: (error) => this.#failAll(error),
     });
     this.#calls = new BrokerCalls(this.#link, this.#keepAlive);
-    this.#syncCalls = new SyncCalls(this.#place, {
+    this.#syncCalls = new SyncCalls(this.#files, {
       connect: () => this.#connect(),
       isFlushed: () => this.#link.isFlushed,
       state: () => this.#helperState(),
@@ -846,8 +846,8 @@ class BrokerBackend {
 
   #connect() {
     if (this.#session === undefined) {
-      this.#place.ensure();
-      const lifeline = new Lifeline(this.#place, () => this.#link.open());
+      this.#files.ensure();
+      const lifeline = new Lifeline(this.#files, () => this.#link.open());
       this.#session = { id: createClientId(), lifeline };
       noteAttached(this);
     }

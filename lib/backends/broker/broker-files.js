@@ -204,7 +204,7 @@ class BrokerFiles {
   }
 
   /**
-   * @param {string} socket  of a place where a refusal alone proves nothing
+   * @param {string} socket  for which a refused connection alone proves nothing
    * @returns {number} of the process that has made it
    */
   pidInName(socket) {
@@ -401,7 +401,7 @@ const numbersIn = (folder, pattern) =>
 function toBrokerFiles({ bucket = 'default', directory }) {
   const chosen = directory ?? variable('HOLDFAST_DIR');
   if (chosen && !path.isAbsolute(chosen)) {
-    // Relative, it would be another place for every working directory.
+    // A relative path would be another directory for every working directory.
     throw new TypeError(`HOLDFAST_DIR is not absolute: ${chosen}`);
   }
   return new BrokerFiles(bucket, chosen || defaultDirectory(platformOf()));
@@ -417,13 +417,13 @@ const SOCKET_NAME = /^s[0-9a-f]{16}$/;
 const BROKER_POINTER_NAME = /^at-(s[0-9a-f]{16})$/;
 
 /**
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @returns {string} a name for a new socket
  */
-function newBrokerSocket(place) {
-  const name = place.newSocketName(place.epochsFolder);
-  if (place.hasSocketFiles && path.dirname(name) !== place.epochsFolder) {
-    const pointer = path.join(place.epochsFolder, `at-${path.basename(name)}`);
+function newBrokerSocket(files) {
+  const name = files.newSocketName(files.epochsFolder);
+  if (files.hasSocketFiles && path.dirname(name) !== files.epochsFolder) {
+    const pointer = path.join(files.epochsFolder, `at-${path.basename(name)}`);
     fs.writeFileSync(pointer, '', { mode: PRIVATE_FILE, flag: 'wx' });
   }
   return name;
@@ -431,16 +431,16 @@ function newBrokerSocket(place) {
 
 /**
  * Removes what brokers and candidates before have left behind; those that still listen lose.
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @param {string} own  stays
  */
-function removeBrokerSockets(place, own) {
-  for (const name of namesIn(place.epochsFolder)) {
-    const file = path.join(place.epochsFolder, name);
+function removeBrokerSockets(files, own) {
+  for (const name of namesIn(files.epochsFolder)) {
+    const file = path.join(files.epochsFolder, name);
     const [, elsewhere] = BROKER_POINTER_NAME.exec(name) ?? [];
     if (SOCKET_NAME.test(name) && file !== own) removeFile(file);
     if (elsewhere === undefined || elsewhere === path.basename(own)) continue;
-    removeFile(path.join(place.shortDirectory, elsewhere));
+    removeFile(path.join(files.shortDirectory, elsewhere));
     removeFile(file);
   }
 }
@@ -458,40 +458,40 @@ const LIFELINE_DRAFT_NAME = /^d[0-9a-f]{16}$/;
 const MAX_DRAFT_AGE_MS = 60_000;
 
 /**
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @param {string} socket
  */
-const pointerTo = (place, socket) =>
-  path.join(place.lifelinesFolder, `at-${/** @type {string} */ (socket.split(/[/\\]/).pop())}`);
+const pointerTo = (files, socket) =>
+  path.join(files.lifelinesFolder, `at-${/** @type {string} */ (socket.split(/[/\\]/).pop())}`);
 
 /**
  * The path at which a new lifeline has to listen, and the function that makes it known afterwards.
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @returns {{ name: string, listenAt: string, publish: () => void }} the name is for lifelinePath()
  */
-function newLifeline(place) {
-  const socket = place.newSocketName(place.lifelinesFolder);
-  if (path.dirname(socket) === place.lifelinesFolder) {
+function newLifeline(files) {
+  const socket = files.newSocketName(files.lifelinesFolder);
+  if (path.dirname(socket) === files.lifelinesFolder) {
     const name = path.basename(socket);
-    const listenAt = path.join(place.lifelinesFolder, `d${name.slice(1)}`);
+    const listenAt = path.join(files.lifelinesFolder, `d${name.slice(1)}`);
     return { name, listenAt, publish: () => fs.renameSync(listenAt, socket) };
   }
-  const publish = () => fs.writeFileSync(pointerTo(place, socket), socket, { mode: PRIVATE_FILE });
+  const publish = () => fs.writeFileSync(pointerTo(files, socket), socket, { mode: PRIVATE_FILE });
   return { name: socket, listenAt: socket, publish };
 }
 
 /**
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @returns {string[]} the names of the lifelines of all clients, dead ones included
  */
-function listLifelines(place) {
-  return namesIn(place.lifelinesFolder).flatMap((name) => {
+function listLifelines(files) {
+  return namesIn(files.lifelinesFolder).flatMap((name) => {
     if (SOCKET_NAME.test(name)) return [name];
     if (!LIFELINE_POINTER_NAME.test(name)) return [];
-    const file = path.join(place.lifelinesFolder, name);
+    const file = path.join(files.lifelinesFolder, name);
     // A client that has not written it to its end has not yet spoken to a broker.
     const socket = readPointer(file);
-    return socket !== '' && pointerTo(place, socket) === file ? [socket] : [];
+    return socket !== '' && pointerTo(files, socket) === file ? [socket] : [];
   });
 }
 
@@ -506,21 +506,21 @@ function readPointer(file) {
 }
 
 /**
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @param {string} name  of a lifeline on which no client listens any more
  */
-function removeLifeline(place, name) {
-  if (SOCKET_NAME.test(name)) return removeFile(place.lifelinePath(name));
-  const pointer = pointerTo(place, name);
+function removeLifeline(files, name) {
+  if (SOCKET_NAME.test(name)) return removeFile(files.lifelinePath(name));
+  const pointer = pointerTo(files, name);
   if (readPointer(pointer) !== name) return;
-  if (place.hasSocketFiles) removeFile(name);
+  if (files.hasSocketFiles) removeFile(name);
   removeFile(pointer);
 }
 
-/** @param {BrokerFiles} place */
-function removeOldDrafts(place) {
-  for (const name of namesIn(place.lifelinesFolder)) {
-    const file = path.join(place.lifelinesFolder, name);
+/** @param {BrokerFiles} files */
+function removeOldDrafts(files) {
+  for (const name of namesIn(files.lifelinesFolder)) {
+    const file = path.join(files.lifelinesFolder, name);
     if (LIFELINE_DRAFT_NAME.test(name) && ageOf(file) > MAX_DRAFT_AGE_MS) removeFile(file);
   }
 }

@@ -162,9 +162,9 @@ function isInherited(descriptor) {
   }
 }
 
-/** Finds the broker of a place, or starts it. */
+/** Finds the broker of a bucket, or starts it. */
 class Launcher {
-  #place;
+  #files;
   #isOver = false;
   #triedAt = machineNow();
   /** How long the search for the broker has taken. */
@@ -178,9 +178,9 @@ class Launcher {
   /** The log of earlier brokers says nothing of this one. */
   #logStart = 0;
 
-  /** @param {BrokerFiles} place */
-  constructor(place) {
-    this.#place = place;
+  /** @param {BrokerFiles} files */
+  constructor(files) {
+    this.#files = files;
   }
 
   get cause() {
@@ -194,10 +194,10 @@ class Launcher {
 
   /**
    * @returns {Promise<Found | undefined>} undefined after giveUp()
-   * @throws DOMException when the place cannot be used, or no broker comes up
+   * @throws DOMException when the folder cannot be used, or no broker comes up
    */
   async reach() {
-    this.#place.ensure();
+    this.#files.ensure();
     this.#logStart = fs.statSync(this.#logFile, { throwIfNoEntry: false })?.size ?? 0;
     while (!this.#isOver) {
       const attempt = await this.#tryOnce();
@@ -216,8 +216,8 @@ class Launcher {
   /** @returns {Promise<Found | { code: string | undefined }>} connected, or why not */
   async #tryOnce() {
     try {
-      const number = this.#place.highestEpoch();
-      const epoch = number === 0 ? undefined : this.#place.readEpoch(number);
+      const number = this.#files.highestEpoch();
+      const epoch = number === 0 ? undefined : this.#files.readEpoch(number);
       const sentAt = machineNow();
       const found = epoch === undefined ? { code: undefined } : await connect(epoch);
       if (epoch !== undefined && 'connection' in found) {
@@ -225,7 +225,7 @@ class Launcher {
       }
       const { code } = /** @type {{ code: string | undefined }} */ (found);
       // Without an epoch to read there is none, or a later one by the next attempt.
-      const isGone = epoch === undefined || (await this.#place.isProofOfDeath(code, epoch));
+      const isGone = epoch === undefined || (await this.#files.isProofOfDeath(code, epoch));
       if (isGone) {
         this.#checkInterpreter(number + 1);
         if (this.#mayStart(number + 1)) this.#start(number + 1);
@@ -306,7 +306,7 @@ class Launcher {
 
   /** @param {number} number  of the broker that is being started */
   #markFile(number) {
-    return path.join(this.#place.folder, `starting.${number}`);
+    return path.join(this.#files.folder, `starting.${number}`);
   }
 
   /** @param {string} mark */
@@ -319,7 +319,7 @@ class Launcher {
   /** @param {number} number */
   #start(number) {
     this.#starts += 1;
-    const { directory, bucket } = this.#place;
+    const { directory, bucket } = this.#files;
     const idleMs = Number(process.env.HOLDFAST_BROKER_IDLE_MS ?? IDLE_MS);
     const options = JSON.stringify({ directory, bucket, number, idleMs, build: BUILD });
     const { file, args, env } = commandFor(packageFile('broker.js'), [options]);
@@ -380,7 +380,7 @@ class Launcher {
   }
 
   get #logFile() {
-    return path.join(this.#place.folder, 'log');
+    return path.join(this.#files.folder, 'log');
   }
 
   /** @param {number} number */
@@ -399,7 +399,7 @@ class Launcher {
   #failure(code) {
     const why = [this.#cause ?? code, this.#reasonInLog()].filter((text) => text !== undefined);
     return invalidStateError(
-      `No broker came up within ${GIVE_UP_MS} ms in ${this.#place.folder}${
+      `No broker came up within ${GIVE_UP_MS} ms in ${this.#files.folder}${
         why.length === 0 ? '' : `: ${why.join('; ')}`
       }`,
     );
@@ -438,9 +438,9 @@ const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 1000;
 const MAX_REJECTIONS = 35;
 
-/** The way to the broker of a place, whichever it is just now. */
+/** The connection to the present broker of a bucket. */
 class Link {
-  #place;
+  #files;
   #user;
   /** @type {Launcher | undefined} while it searches for a broker */
   #launcher = undefined;
@@ -454,11 +454,11 @@ class Link {
   #retryTimer = undefined;
 
   /**
-   * @param {BrokerFiles} place
+   * @param {BrokerFiles} files
    * @param {LinkUser} user
    */
-  constructor(place, user) {
-    this.#place = place;
+  constructor(files, user) {
+    this.#files = files;
     this.#user = user;
   }
 
@@ -498,7 +498,7 @@ class Link {
   open() {
     if (this.#socket !== undefined || this.#launcher !== undefined) return;
     clearTimeout(this.#retryTimer);
-    const launcher = new Launcher(this.#place);
+    const launcher = new Launcher(this.#files);
     this.#launcher = launcher;
     const onFound = (/** @type {Found | undefined} */ found) => {
       if (this.#launcher !== launcher) return found?.connection.socket.destroy();
@@ -565,7 +565,7 @@ class Link {
       const [version, brokerNonce, ...clock] = rest;
       if (version !== WIRE_VERSION) {
         throw invalidStateError(
-          `The broker in ${this.#place.folder} is of another version of holdfast ` +
+          `The broker in ${this.#files.folder} is of another version of holdfast ` +
             `(${version}, not ${WIRE_VERSION}): it ends when its clients have ended`,
         );
       }
@@ -610,7 +610,7 @@ class Link {
       return;
     }
     this.#rejections = 0;
-    const log = `${this.#place.folder}/log`;
+    const log = `${this.#files.folder}/log`;
     const message = `Each broker ends before it greets its clients, for the reason in ${log}`;
     this.#user.onFailure(invalidStateError(message));
   }

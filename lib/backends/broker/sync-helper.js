@@ -54,16 +54,16 @@ class SyncHelper {
   #startMs = 0;
 
   /**
-   * @param {{ directory: string, bucket: string }} place
+   * @param {{ directory: string, bucket: string }} files
    * @param {number} [maxStartMs]
    */
-  constructor(place, maxStartMs = MAX_START_MS) {
+  constructor(files, maxStartMs = MAX_START_MS) {
     this.#maxStartMs = maxStartMs;
     const buffer = new SharedArrayBuffer(HEAD_BYTES + ANSWER_BYTES);
     this.#words = new Int32Array(buffer, 0, HEAD_WORDS);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
     this.#worker = new Worker(packageFile('sync-thread.js'), {
-      workerData: { ...place, buffer, build: BUILD },
+      workerData: { ...files, buffer, build: BUILD },
       execArgv: [],
     });
     this.#worker.on('error', warnOfEnd);
@@ -191,17 +191,17 @@ const unconfirmedRelease = (name, { message }) =>
 
 /** Questions to the broker for which the thread blocks. The first one starts the helper thread. */
 class SyncCalls {
-  #place;
+  #files;
   #client;
   /** @type {SyncHelper | undefined} */
   #helper = undefined;
 
   /**
-   * @param {BrokerFiles} place
+   * @param {BrokerFiles} files
    * @param {BlockedClient} client
    */
-  constructor(place, client) {
-    this.#place = place;
+  constructor(files, client) {
+    this.#files = files;
     this.#client = client;
   }
 
@@ -216,7 +216,7 @@ class SyncCalls {
     const client = this.#client;
     client.connect();
     if (this.#helper === undefined || this.#helper.isOver) {
-      const { directory, bucket } = this.#place;
+      const { directory, bucket } = this.#files;
       this.#helper = new SyncHelper({ directory, bucket });
     }
     const isFlushed = client.isFlushed();

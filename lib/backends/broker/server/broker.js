@@ -41,12 +41,12 @@ function openImmediateBarrier() {
  * Deno runs immediates before it has read its connections. It asks the kernel for the end of a new
  * connection, and receives everything that became readable before together with it. An old
  * connection is not enough: Deno may take it for readable since its last poll.
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @returns {ReadingBarrier}
  */
-function openConnectionBarrier(place) {
+function openConnectionBarrier(files) {
   // Not before the first use: a broker that begins removes the sockets that it finds.
-  const open = lazy(() => listen(newBrokerSocket(place)));
+  const open = lazy(() => listen(newBrokerSocket(files)));
   return async (callback) => {
     const name = await open();
     const since = machineNow();
@@ -71,11 +71,11 @@ function listen(name) {
 }
 
 /**
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @returns {ReadingBarrier}
  */
-const openReadingBarrier = (place) =>
-  process.versions.deno === undefined ? openImmediateBarrier() : openConnectionBarrier(place);
+const openReadingBarrier = (files) =>
+  process.versions.deno === undefined ? openImmediateBarrier() : openConnectionBarrier(files);
 
 /**
  * One step that a client wants, with the time at which it was wanted.
@@ -159,13 +159,13 @@ class StepQueue {
 /**
  * Removes the files that killed brokers, candidates and clients have left in a bucket, except for
  * lifelines. A connection to a client's own lifeline shows whether the client lives.
- * @param {import('../broker-files.js').BrokerFiles} place
+ * @param {import('../broker-files.js').BrokerFiles} files
  * @param {import('../broker-files.js').Epoch} epoch  of this broker
  */
-function removeStaleFiles(place, { number, socket }) {
-  place.cleanUp(number);
-  removeBrokerSockets(place, socket);
-  removeOldDrafts(place);
+function removeStaleFiles(files, { number, socket }) {
+  files.cleanUp(number);
+  removeBrokerSockets(files, socket);
+  removeOldDrafts(files);
 }
 
 /** @typedef {[name: string, message: string]} Rejection  an error, as it crosses */
@@ -204,7 +204,7 @@ const REMOVED = 'The directory of the broker was removed or replaced';
 class Broker {
   /** @type {BrokerTable} */
   table;
-  #place;
+  #files;
   #epoch;
   #log;
   #onEnd;
@@ -231,7 +231,7 @@ class Broker {
   #rejection = undefined;
 
   /**
-   * @param {BrokerFiles} place
+   * @param {BrokerFiles} files
    * @param {import('../broker-files.js').Epoch} epoch
    * @param {object} options
    * @param {number} options.idleMs  how long it stays without connections
@@ -239,8 +239,8 @@ class Broker {
    * @param {() => void} options.onEnd  it has no more to do
    * @param {(text: string) => void} options.log
    */
-  constructor(place, epoch, { idleMs, afterReading, onEnd, log }) {
-    this.#place = place;
+  constructor(files, epoch, { idleMs, afterReading, onEnd, log }) {
+    this.#files = files;
     this.#epoch = epoch;
     this.#idleMs = idleMs;
     this.#onEnd = onEnd;
@@ -249,7 +249,7 @@ class Broker {
     let journal;
     this.table = new BrokerTable((table) => {
       const owedBytes = () => table.owedBytes;
-      journal = new Journal(place, epoch.number, () => table.records(), owedBytes);
+      journal = new Journal(files, epoch.number, () => table.records(), owedBytes);
       return this.#noticing(journal);
     }, epoch.number);
     this.#journal = journal;
@@ -258,7 +258,7 @@ class Broker {
       (steps) => this.#apply(steps),
       () => this.#connections.size === 1,
     );
-    this.#lifelines = new SessionLifelines(place, (lifeline) => this.#onDeath(lifeline));
+    this.#lifelines = new SessionLifelines(files, (lifeline) => this.#onDeath(lifeline));
     this.#stepQueue.pause();
   }
 
@@ -287,7 +287,7 @@ class Broker {
 
   /** Takes over from the broker before; then those who were its clients have some time. */
   recover() {
-    const { records, damage } = readLastJournal(this.#place, this.#epoch.number);
+    const { records, damage } = readLastJournal(this.#files, this.#epoch.number);
     if (damage === undefined) {
       this.table.restore(records);
       this.#begin();
@@ -304,13 +304,13 @@ class Broker {
     this.#journal.writeWhole();
     this.#journal.removeOlder();
     this.#journal.hasRoomFor(0); // keeps it
-    removeStaleFiles(this.#place, this.#epoch);
+    removeStaleFiles(this.#files, this.#epoch);
     const connected = new Set();
     for (const session of this.table.sessions.values()) {
       if (session.isAway) this.#lifelines.watch(session);
       else connected.add(session.lifeline);
     }
-    for (const lifeline of listLifelines(this.#place)) {
+    for (const lifeline of listLifelines(this.#files)) {
       if (!connected.has(lifeline)) this.#lifelines.watch({ lifeline }); // it may be left over
     }
   }
@@ -319,7 +319,7 @@ class Broker {
   #recoverFromClients(damage) {
     this.log(`the journal is damaged (${damage.where}): ${damage.file}`);
     this.table.passTokens(damage.records, damage.bytes);
-    this.#recovery = new ClientRecovery(this.#place, damage, (error) => this.rejectClients(error));
+    this.#recovery = new ClientRecovery(this.#files, damage, (error) => this.rejectClients(error));
     this.#recovery.watch(this.#lifelines);
   }
 
@@ -329,7 +329,7 @@ class Broker {
    */
   rejectClients(cause) {
     clearTimeout(this.#returnTimer);
-    this.#rejection = toRejection(cause, this.#place.folder);
+    this.#rejection = toRejection(cause, this.#files.folder);
     this.log(this.#rejection.join(': '));
     for (const connection of this.#connections) {
       if (connection.session !== undefined) connection.send(['over', ...this.#rejection]);
@@ -361,7 +361,7 @@ class Broker {
 
   /** @param {import('node:net').Socket} socket */
   accept(socket) {
-    if (!this.checkPlace()) {
+    if (!this.checkPublished()) {
       socket.destroy();
       return;
     }
@@ -372,11 +372,11 @@ class Broker {
   /**
    * If the epoch or the socket is not at the path that clients use, it was removed or replaced.
    * Then the locks held here exclude no other client any more.
-   * @returns {boolean} whether it is in its place
+   * @returns {boolean} whether its epoch and its socket are still published
    */
-  checkPlace() {
+  checkPublished() {
     if (this.#isOver) return false;
-    if (this.#place.hasEpoch(this.#epoch) && this.#place.isReachable(this.#epoch)) return true;
+    if (this.#files.hasEpoch(this.#epoch) && this.#files.isReachable(this.#epoch)) return true;
     this.#isOver = true;
     this.#stepQueue.pause();
     for (const connection of this.#connections) {
@@ -498,7 +498,7 @@ class Broker {
    * @param {Step[]} steps
    */
   #apply(steps) {
-    if (!this.#place.isReachable(this.#epoch) && !this.checkPlace()) return;
+    if (!this.#files.isReachable(this.#epoch) && !this.checkPublished()) return;
     this.#isCommitDue = true;
     for (const { apply } of steps) apply();
     this.#commit();
@@ -551,7 +551,7 @@ class Broker {
 
   /** @param {string} lifeline  of a client that has ended */
   #onDeath(lifeline) {
-    removeLifeline(this.#place, lifeline);
+    removeLifeline(this.#files, lifeline);
     this.#recovery?.forget(lifeline);
     for (const session of this.table.sessions.values()) {
       if (session.lifeline === lifeline && session.isAway) this.#end(session);

@@ -7,11 +7,11 @@ const net = require('node:net');
 
 /**
  * Whether a broker listens on the socket of an epoch.
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @param {Epoch} epoch
  * @returns {Promise<boolean>} also true if that is unknown
  */
-function isServed(place, epoch) {
+function isServed(files, epoch) {
   return new Promise((resolve) => {
     const socket = net.connect(epoch.socket, () => {
       socket.destroy();
@@ -19,7 +19,7 @@ function isServed(place, epoch) {
     });
     socket.on('error', (error) => {
       const { code } = /** @type {any} */ (error);
-      resolve(place.isProofOfDeath(code, epoch).then((isDead) => !isDead));
+      resolve(files.isProofOfDeath(code, epoch).then((isDead) => !isDead));
     });
   });
 }
@@ -29,19 +29,19 @@ function isServed(place, epoch) {
  * broker is dead, the number is free, and no higher one has been claimed meanwhile. Epochs below
  * the highest may have been removed, and so may the name of this socket, by a broker that has died
  * since: it took the socket for stale. So the last check decides.
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @param {Epoch} epoch  whose socket is listening
  */
-async function isLeader(place, epoch) {
-  const highest = place.highestEpoch();
+async function isLeader(files, epoch) {
+  const highest = files.highestEpoch();
   if (highest !== epoch.number - 1) return false;
   if (highest > 0) {
-    const before = place.readEpoch(highest);
-    if (before !== undefined && (await isServed(place, before))) return false;
-    if (before === undefined && place.highestEpoch() !== highest) return false;
+    const before = files.readEpoch(highest);
+    if (before !== undefined && (await isServed(files, before))) return false;
+    if (before === undefined && files.highestEpoch() !== highest) return false;
   }
-  if (!place.claimEpoch(epoch)) return false;
-  return place.highestEpoch() === epoch.number && place.isReachable(epoch);
+  if (!files.claimEpoch(epoch)) return false;
+  return files.highestEpoch() === epoch.number && files.isReachable(epoch);
 }
 
 module.exports = { isLeader };

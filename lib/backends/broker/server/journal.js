@@ -74,7 +74,7 @@ const MAX_GROWTH_FACTOR = 4;
 const ZEROS = Buffer.alloc(RESERVE_BYTES);
 
 class Journal {
-  #place;
+  #files;
   #number;
   #listAll;
   #owedBytes;
@@ -87,13 +87,13 @@ class Journal {
   #pending = new PendingBytes();
 
   /**
-   * @param {BrokerFiles} place
+   * @param {BrokerFiles} files
    * @param {number} number  of the broker
    * @param {() => Iterable<unknown[]>} listAll  the records that say all there is to know
    * @param {() => number} owedBytes  what the ends of all present requests may take, at most
    */
-  constructor(place, number, listAll, owedBytes = () => 0) {
-    this.#place = place;
+  constructor(files, number, listAll, owedBytes = () => 0) {
+    this.#files = files;
     this.#number = number;
     this.#listAll = listAll;
     this.#owedBytes = owedBytes;
@@ -134,7 +134,7 @@ class Journal {
    * @param {number} [spareBytes]  that have to be there behind it before
    */
   writeWhole(spareBytes = 0) {
-    const draft = path.join(this.#place.folder, `draft-journal.${this.#number}`);
+    const draft = path.join(this.#files.folder, `draft-journal.${this.#number}`);
     removeFile(draft);
     const fd = fs.openSync(draft, 'wx', PRIVATE_FILE);
     const text = [...this.#listAll()].map(toLine).join('');
@@ -142,7 +142,7 @@ class Journal {
     try {
       writeAll(fd, bytes, 0);
       writeZeros(fd, bytes.length, bytes.length + spareBytes);
-      fs.renameSync(draft, this.#place.journalFile(this.#number));
+      fs.renameSync(draft, this.#files.journalFile(this.#number));
     } catch (error) {
       fs.closeSync(fd);
       removeFile(draft);
@@ -156,8 +156,8 @@ class Journal {
 
   /** Earlier brokers' journals are obsolete; a later broker's, if there is any, is complete. */
   removeOlder() {
-    for (const number of this.#place.journalNumbers()) {
-      if (number < this.#number) removeFile(this.#place.journalFile(number));
+    for (const number of this.#files.journalNumbers()) {
+      if (number < this.#number) removeFile(this.#files.journalFile(number));
     }
   }
 
@@ -229,16 +229,16 @@ const BEGINNINGS = {
 /**
  * Reads the records of the last journal of the previous brokers, without a last record that was not
  * written to its end.
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @param {number} ownNumber  of the broker that reads it
  * @returns {{ records: any[][], damage: Damage | undefined }} of a damaged one, no records
  * @throws when it is not there to be read, or of another version
  */
-function readLastJournal(place, ownNumber) {
-  const earlier = place.journalNumbers().filter((number) => number < ownNumber);
+function readLastJournal(files, ownNumber) {
+  const earlier = files.journalNumbers().filter((number) => number < ownNumber);
   const last = Math.max(0, ...earlier);
   if (last === 0) return { records: [], damage: undefined };
-  const file = place.journalFile(last);
+  const file = files.journalFile(last);
   const text = fs.readFileSync(file, 'utf8');
   const zero = text.indexOf('\0');
   const end = zero === -1 ? text.length : zero;

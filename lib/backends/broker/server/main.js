@@ -39,14 +39,14 @@ const PRIVATE_FILE = 0o600;
 async function main({ directory, bucket, number, idleMs, build }) {
   // eslint-disable-next-line n/no-process-exit -- its starter reads the status
   if (build !== BUILD) process.exit(REPLACED_STATUS);
-  const place = new BrokerFiles(bucket, directory);
-  place.ensure();
+  const files = new BrokerFiles(bucket, directory);
+  files.ensure();
   const epoch = {
     number,
-    socket: newBrokerSocket(place),
+    socket: newBrokerSocket(files),
     key: randomBytes(32).toString('hex'),
     pid: process.pid,
-    start: await place.platform.startOf?.(process.pid),
+    start: await files.platform.startOf?.(process.pid),
   };
   /** @type {import('node:net').Server | undefined} */
   let server = undefined;
@@ -56,32 +56,32 @@ async function main({ directory, bucket, number, idleMs, build }) {
     process.exit(0);
   };
   const log = (/** @type {string} */ text) => process.stderr.write(`broker ${number}: ${text}\n`);
-  const afterReading = openReadingBarrier(place);
-  const broker = new Broker(place, epoch, { idleMs, afterReading, onEnd: leave, log });
+  const afterReading = openReadingBarrier(files);
+  const broker = new Broker(files, epoch, { idleMs, afterReading, onEnd: leave, log });
   server = await listen(broker, epoch.socket);
-  if (place.platform.hasModes) fs.chmodSync(epoch.socket, PRIVATE_FILE);
-  if (!(await isLeader(place, epoch))) return leave();
+  if (files.platform.hasModes) fs.chmodSync(epoch.socket, PRIVATE_FILE);
+  if (!(await isLeader(files, epoch))) return leave();
   try {
     broker.recover();
   } catch (error) {
     broker.rejectClients(error);
   }
-  watchPlace(place, () => broker.checkPlace());
+  watchEpochs(files, () => broker.checkPublished());
 }
 
 /** A watch may begin some time after fs.watch() has returned: Deno's does. */
 const FIRST_CHECKS_MS = [50, 250, 1000];
 
 /**
- * @param {BrokerFiles} place
+ * @param {BrokerFiles} files
  * @param {() => void} onChange
  */
-function watchPlace(place, onChange) {
+function watchEpochs(files, onChange) {
   for (const ms of FIRST_CHECKS_MS) setTimeout(onChange, ms).unref();
   try {
-    fs.watch(place.epochsFolder, onChange).on('error', onChange);
+    fs.watch(files.epochsFolder, onChange).on('error', onChange);
   } catch {
-    // No watches are left: the place is checked when a client connects.
+    // No watches are left: the epoch is checked when a client connects.
   }
 }
 

@@ -41,15 +41,15 @@ const COME_BACK = 'come back\n';
 class SessionLifelines {
   /** @type {Map<string, net.Socket>} by lifeline */
   #sockets = new Map();
-  #place;
+  #files;
   #onDeath;
 
   /**
-   * @param {BrokerFiles} place
+   * @param {BrokerFiles} files
    * @param {(lifeline: string) => void} onDeath
    */
-  constructor(place, onDeath) {
-    this.#place = place;
+  constructor(files, onDeath) {
+    this.#files = files;
     this.#onDeath = onDeath;
   }
 
@@ -64,7 +64,7 @@ class SessionLifelines {
    */
   async hasCome(session) {
     this.#unwatch(session.lifeline);
-    const { startOf } = this.#place.platform;
+    const { startOf } = this.#files.platform;
     if (startOf === undefined || session.start !== undefined) return;
     const start = await startOf(session.pid);
     // A client that is still connected was the owner of the process id when its start was read.
@@ -81,7 +81,7 @@ class SessionLifelines {
     let isOpen = false;
     /** @type {string | undefined} */
     let code;
-    const socket = net.connect(this.#place.lifelinePath(lifeline));
+    const socket = net.connect(this.#files.lifelinePath(lifeline));
     this.#sockets.set(lifeline, socket);
     socket.on('connect', () => {
       isOpen = true;
@@ -104,9 +104,9 @@ class SessionLifelines {
    * @param {string | undefined} code  of the connect() that has failed
    * @param {boolean} isAgain
    */
-  #isDead({ lifeline, pid = this.#place.pidInName(lifeline), start }, code, isAgain) {
-    const socket = this.#place.lifelinePath(lifeline);
-    return this.#place.isProofOfDeath(code, { socket, ...(isAgain ? NO_PROCESS : { pid, start }) });
+  #isDead({ lifeline, pid = this.#files.pidInName(lifeline), start }, code, isAgain) {
+    const socket = this.#files.lifelinePath(lifeline);
+    return this.#files.isProofOfDeath(code, { socket, ...(isAgain ? NO_PROCESS : { pid, start }) });
   }
 
   /** @param {string} lifeline */
@@ -201,15 +201,15 @@ class ClientRecovery {
   #timer;
 
   /**
-   * @param {BrokerFiles} place
+   * @param {BrokerFiles} files
    * @param {Damage} damage
    * @param {(error: DOMException) => void} onLate  not all have spoken in time
    * @param {number} [maxMs]
    */
-  constructor(place, damage, onLate, maxMs = MAX_RECOVERY_MS) {
+  constructor(files, damage, onLate, maxMs = MAX_RECOVERY_MS) {
     this.#damage = damage;
     this.#processes = new Map(damage.records.flatMap(clientOf));
-    this.#missing = new Set(listLifelines(place));
+    this.#missing = new Set(listLifelines(files));
     this.#timer = setTimeout(() => onLate(this.#error()), maxMs);
   }
 
