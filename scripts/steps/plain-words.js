@@ -12,7 +12,6 @@
 const { spawnSync } = require('node:child_process');
 const { readFileSync } = require('node:fs');
 const path = require('node:path');
-const ts = require('typescript');
 
 const ROOT = path.join(__dirname, '..', '..');
 
@@ -90,10 +89,12 @@ const IS_TEXT = /\S\s+\S/;
  * @param {string} text
  */
 const literalsOfScript = (text) => {
+  // Here, because scripts/check.js is loaded before `npm ci`.
+  const ts = require('typescript');
   const source = ts.createSourceFile('source.ts', text, ts.ScriptTarget.Latest);
   /** @type {Literal[]} */
   const literals = [];
-  /** @param {ts.Node} node @param {boolean} isQuoted */
+  /** @param {import('typescript').Node} node @param {boolean} isQuoted */
   const visit = (node, isQuoted) => {
     const start = node.getStart(source);
     if (ts.isTemplateExpression(node)) {
