@@ -2,9 +2,9 @@
 
 const HOST = String.raw`(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?`;
 const USER = String.raw`(?:([^/?#@:]*)(:[^/?#@]*)?@)?`;
-const PLACE = String.raw`(${HOST}(?:,${HOST})*(?:\/[^?#]*)?(?:\?[a-z]+=[^#]*)?)`;
+const ADDRESS = String.raw`(${HOST}(?:,${HOST})*(?:\/[^?#]*)?(?:\?[a-z]+=[^#]*)?)`;
 /** All of it is escaped as it has to be. */
-const CLUSTER = new RegExp(String.raw`^(etcds?:\/\/)${USER}${PLACE}$`, 'i');
+const CLUSTER = new RegExp(String.raw`^(etcds?:\/\/)${USER}${ADDRESS}$`, 'i');
 /** The schemes of one machine, which have no users. */
 const LOCAL = /^(?:shm|broker|local):/i;
 

@@ -15,11 +15,11 @@ const { shownUrl } = require('./shown-url.js');
  */
 
 /**
- * @typedef {Omit<BucketOptions, 'url'> & { url: Pick<URL, 'protocol' | 'href'> }} Place  with the
- *   the directory that the URL names, if any
+ * @typedef {Omit<BucketOptions, 'url'> & { url: Pick<URL, 'protocol' | 'href'> }} Address
+ *   with the directory of the URL, if any
  */
 
-/** @type {(place: Place) => LockBackend} */
+/** @type {(address: Address) => LockBackend} */
 function openEtcd({ url, bucket }) {
   const { openEtcdBackend } = require('./etcd/backend.js');
   return openEtcdBackend(url.href, { bucket });
@@ -27,17 +27,17 @@ function openEtcd({ url, bucket }) {
 
 /** Opens a backend, by scheme. A module is loaded when its scheme is used. */
 const OPENERS = {
-  /** @type {(place: Place) => LockBackend} */
-  'shm:': (place) => {
+  /** @type {(address: Address) => LockBackend} */
+  'shm:': (address) => {
     const { SharedMemoryBackend } = require('./shared-memory/backend.js');
-    return new SharedMemoryBackend(place);
+    return new SharedMemoryBackend(address);
   },
-  /** @type {(place: Place) => LockBackend} */
-  'broker:': (place) => {
+  /** @type {(address: Address) => LockBackend} */
+  'broker:': (address) => {
     const { BrokerBackend } = require('./broker/backend.js');
-    return new BrokerBackend(place);
+    return new BrokerBackend(address);
   },
-  /** @type {(place: Place) => LockBackend} */
+  /** @type {(address: Address) => LockBackend} */
   'local:': ({ bucket = 'default' }) => {
     const { openLocalBucket } = require('./local-buckets.js');
     return openLocalBucket(bucket);
@@ -75,7 +75,7 @@ function parse(text) {
 function directoryOf(url) {
   const { href, host, pathname, protocol, search, hash } = url;
   if (host !== '' || search !== '' || hash !== '') {
-    throw new TypeError(`The lock URL '${shownUrl(href)}' has more than a scheme and a directory`);
+    throw new TypeError(`The lock URL '${shownUrl(href)}' must have only a scheme and a directory`);
   }
   if (pathname === '' || pathname === '/') return undefined;
   if (!pathname.startsWith('/')) {
@@ -88,11 +88,11 @@ function directoryOf(url) {
  * @param {string} protocol
  * @param {string} text
  * @param {Omit<BucketOptions, 'url'>} options
- * @returns {Place}
+ * @returns {Address}
  */
-function toClusterPlace(protocol, text, options) {
+function toClusterAddress(protocol, text, options) {
   if (options.directory !== undefined) {
-    throw new TypeError("The member 'directory' does not go with a cluster");
+    throw new TypeError("The member 'directory' cannot be used with a cluster");
   }
   const { toClusterOptions } = require('./etcd/cluster-options.js');
   toClusterOptions(text); // throws now if the URL is wrong
@@ -101,12 +101,12 @@ function toClusterPlace(protocol, text, options) {
 
 /**
  * @param {BucketOptions & { url: string }} options
- * @returns {Place}
+ * @returns {Address}
  * @throws TypeError when the URL cannot be understood, or contradicts the other options
  */
-function toPlace({ url: text, ...options }) {
+function toAddress({ url: text, ...options }) {
   const [, cluster] = CLUSTER_PATTERN.exec(text) ?? [];
-  if (cluster !== undefined) return toClusterPlace(cluster.toLowerCase(), text, options);
+  if (cluster !== undefined) return toClusterAddress(cluster.toLowerCase(), text, options);
   const url = parse(text);
   if (!Object.hasOwn(OPENERS, url.protocol)) {
     const known = Object.keys(OPENERS).join(', ');
@@ -114,10 +114,12 @@ function toPlace({ url: text, ...options }) {
   }
   const isDirectory = DIRECTORY_SCHEMES.includes(url.protocol);
   if (options.directory !== undefined && !isDirectory) {
-    throw new TypeError(`The member 'directory' does not go with the lock URL '${shownUrl(text)}'`);
+    throw new TypeError(
+      `The member 'directory' cannot be used with the lock URL '${shownUrl(text)}'`,
+    );
   }
   if (url.protocol === 'local:' && url.href !== 'local:') {
-    throw new TypeError(`The lock URL '${shownUrl(text)}' has more than its scheme`);
+    throw new TypeError(`The lock URL '${shownUrl(text)}' must have only its scheme`);
   }
   const named = isDirectory ? directoryOf(url) : undefined;
   return { ...options, url, directory: options.directory ?? named };
@@ -130,9 +132,9 @@ function toPlace({ url: text, ...options }) {
  */
 function checkUrl(options) {
   const { url, directory } = options;
-  const place = toPlace({ ...options, url: /** @type {string} */ (url) });
-  if (directory === undefined || !DIRECTORY_SCHEMES.includes(place.url.protocol)) return;
-  if (directoryOf(/** @type {URL} */ (place.url)) === undefined) return;
+  const address = toAddress({ ...options, url: /** @type {string} */ (url) });
+  if (directory === undefined || !DIRECTORY_SCHEMES.includes(address.url.protocol)) return;
+  if (directoryOf(/** @type {URL} */ (address.url)) === undefined) return;
   throw new TypeError(
     "The member 'directory' and the directory of the lock URL exclude each other",
   );
@@ -143,11 +145,11 @@ function checkUrl(options) {
  * @returns {LockBackend}
  */
 function openByUrl(options) {
-  const place = toPlace(options);
-  if (place.directory !== undefined && !path.isAbsolute(place.directory)) {
-    place.directory = path.resolve(place.directory);
+  const address = toAddress(options);
+  if (address.directory !== undefined && !path.isAbsolute(address.directory)) {
+    address.directory = path.resolve(address.directory);
   }
-  return OPENERS[/** @type {Scheme} */ (place.url.protocol)](place);
+  return OPENERS[/** @type {Scheme} */ (address.url.protocol)](address);
 }
 
 module.exports = { checkUrl, openByUrl };

@@ -182,7 +182,7 @@ function checkNeighbours() {
  * @param {Address} options
  * @returns {Finding[]}
  */
-function checkPlace(options) {
+function checkDirectory(options) {
   const directory = directoryOf(options);
   const bucket = options.bucket ?? 'default';
   const findings = [ok(`bucket '${bucket}' in ${directory} (from ${sourceOf(options)})`)];
@@ -834,7 +834,7 @@ function printFinding({ level, title, advice }) {
  */
 async function examine(options) {
   const findings = isSharedMemory(options)
-    ? [...checkNativePart(), ...checkPlace(options)]
+    ? [...checkNativePart(), ...checkDirectory(options)]
     : [noted(`locks of ${addressText(options)}`)];
   const cluster = clusterUrl(options);
   if (cluster !== undefined) findings.push(...(await checkCluster(cluster, options.bucket)));

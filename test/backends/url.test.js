@@ -91,11 +91,11 @@ test.each([
   [{ url: 'nonsense' }, /not a URL/],
   [{ url: 'http://localhost/' }, /known schemes/],
   [{ url: 'shm:locks' }, /not absolute/],
-  [{ url: 'shm://host/locks' }, /more than a scheme/],
-  [{ url: 'shm:///locks?x=1' }, /more than a scheme/],
+  [{ url: 'shm://host/locks' }, /only a scheme/],
+  [{ url: 'shm:///locks?x=1' }, /only a scheme/],
   [{ url: 'shm:///locks', directory: '/others' }, /exclude each other/],
-  [{ url: 'local:///locks' }, /more than its scheme/],
-  [{ url: 'local:', directory: '/locks' }, /does not go with/],
+  [{ url: 'local:///locks' }, /only its scheme/],
+  [{ url: 'local:', directory: '/locks' }, /cannot be used with/],
   [{ url: Symbol('url') }, /symbol/i],
   [
     {

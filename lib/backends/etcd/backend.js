@@ -317,17 +317,17 @@ class EtcdBackend {
   /** The last request that blocked the thread. Its cancel() waits until its entry is gone. */
   #waitedFor = NO_ID;
 
-  /** @param {import('./cluster-options.js').ClusterOptions} place */
-  constructor(place) {
+  /** @param {import('./cluster-options.js').ClusterOptions} options */
+  constructor(options) {
     loadServices(); // a missing library is reported here, not in the other thread
     performance.now(); // loads the clock: a message may come when a test runner loads nothing more
     const own = { pid: process.pid, host: hostname(), pidNamespace: pidNamespace() };
-    this.#start = { options: place, agent: { clientId: this.clientId, threadId, ...own } };
-    this.bucket = place.bucket;
-    const scheme = place.isEncrypted ? 'etcds' : 'etcd';
-    this.place = `${scheme}://${place.endpoints}/${place.prefix}/${place.bucket}`;
-    this.table = JSON.stringify([[...place.endpoints].sort(), place.prefix, place.bucket]);
-    this.#maxAnswerMs = Math.max(place.ttlMs, MIN_ANSWER_MS);
+    this.#start = { options, agent: { clientId: this.clientId, threadId, ...own } };
+    this.bucket = options.bucket;
+    const scheme = options.isEncrypted ? 'etcds' : 'etcd';
+    this.place = `${scheme}://${options.endpoints}/${options.prefix}/${options.bucket}`;
+    this.table = JSON.stringify([[...options.endpoints].sort(), options.prefix, options.bucket]);
+    this.#maxAnswerMs = Math.max(options.ttlMs, MIN_ANSWER_MS);
     this.#rpc = new SessionRpc((message) => this.#link.post(message), {
       findReason: () => this.#silence?.reason,
       hasSession: () => this.#link.hasSession,

@@ -296,11 +296,11 @@ async function wouldSelfDeadlock(session, bucket, request, findOwn) {
   const { held, queue } = bucket.ofName(request.name);
   const { responses } = await session.read([getAll(held), getMadeUntil(queue, request.created)]);
   const [holders, waiters] = responses.map((it) => toWaiters(keyValuesOf(it), bucket));
-  const place = waiters.findIndex(({ id }) => id === request.id);
-  if (place < 0 || request.phase !== WAITING) return false;
+  const position = waiters.findIndex(({ id }) => id === request.id);
+  if (position < 0 || request.phase !== WAITING) return false;
   const own = findOwn();
-  const path = new WaitPath(toWaiting(waiters[place]));
-  const ahead = waiters.slice(0, place).reverse();
+  const path = new WaitPath(toWaiting(waiters[position]));
+  const ahead = waiters.slice(0, position).reverse();
   return (
     ahead.some((it) => path.isStoppedBy(toWaiting(it), own.has(requestIdOf(it, false)))) ||
     holders.some((it) => path.isStoppedBy(toHeld(it), own.has(requestIdOf(it, true))))

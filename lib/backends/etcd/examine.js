@@ -35,7 +35,7 @@ function flag(text, name) {
 }
 
 /**
- * @param {ClusterOptions} place
+ * @param {ClusterOptions} cluster
  * @param {string} endpoint
  * @param {string} path
  * @param {number} timeoutMs
@@ -64,27 +64,27 @@ function readPage({ isEncrypted, ca, cert, key }, endpoint, path, timeoutMs) {
 
 /**
  * How far the clock of a member is ahead of this machine's, to about a second.
- * @param {ClusterOptions} place
+ * @param {ClusterOptions} cluster
  * @param {string} endpoint
  * @param {number} timeoutMs
  * @returns {Promise<number | undefined>} undefined: the member does not report it
  */
-async function readClockAheadMs(place, endpoint, timeoutMs) {
+async function readClockAheadMs(cluster, endpoint, timeoutMs) {
   const start = performance.now();
-  const { date } = await readPage(place, endpoint, '/version', timeoutMs);
+  const { date } = await readPage(cluster, endpoint, '/version', timeoutMs);
   const there = Date.parse(date ?? '') + HALF_A_SECOND_MS;
   const here = dateNow() - (performance.now() - start) / 2;
   return Number.isNaN(there) ? undefined : Math.round(there - here);
 }
 
 /**
- * @param {ClusterOptions} place
+ * @param {ClusterOptions} cluster
  * @param {string} endpoint
  * @param {number} timeoutMs
  * @returns {Promise<number | undefined>} undefined: the member does not report it
  */
-async function readQuotaBytes(place, endpoint, timeoutMs) {
-  const { text } = await readPage(place, endpoint, '/metrics', timeoutMs);
+async function readQuotaBytes(cluster, endpoint, timeoutMs) {
+  const { text } = await readPage(cluster, endpoint, '/metrics', timeoutMs);
   return metric(text, 'etcd_server_quota_backend_bytes');
 }
 
@@ -99,14 +99,14 @@ async function readQuotaBytes(place, endpoint, timeoutMs) {
  */
 
 /**
- * @param {ClusterOptions} place
+ * @param {ClusterOptions} cluster
  * @param {string} endpoint
  * @param {number} timeoutMs
  * @returns {Promise<StatusPages>}
  */
-async function readStatusPages(place, endpoint, timeoutMs) {
+async function readStatusPages(cluster, endpoint, timeoutMs) {
   const [about, metrics] = await Promise.all(
-    ['/version', '/metrics'].map((path) => readPage(place, endpoint, path, timeoutMs)),
+    ['/version', '/metrics'].map((path) => readPage(cluster, endpoint, path, timeoutMs)),
   );
   const { text } = metrics;
   return {
@@ -135,11 +135,11 @@ class MemberAsUser {
   #timeoutMs;
 
   /**
-   * @param {ClusterOptions} place
+   * @param {ClusterOptions} cluster
    * @param {number} timeoutMs
    */
-  constructor(place, timeoutMs) {
-    this.#client = new EtcdClient(place);
+  constructor(cluster, timeoutMs) {
+    this.#client = new EtcdClient(cluster);
     this.#timeoutMs = timeoutMs;
   }
 
@@ -195,14 +195,14 @@ const fromStatus = ({ version, header, leader, isLearner, dbSize }) => ({
  * Reads the status that a member reports. In a cluster with users it reports the status to root
  * only (etcd 3.4.42 on, 3.5.28 to 3.5.31, 3.6.0 to 3.6.11), or to users only (later ones). Earlier
  * ones report it to every client. Its pages need no user, but may be on another port.
- * @param {ClusterOptions} place
+ * @param {ClusterOptions} cluster
  * @param {string} endpoint
  * @param {number} timeoutMs
  * @returns {Promise<MemberStatus>}
  * @throws what the connection says (rejects)
  */
-async function readMemberStatus(place, endpoint, timeoutMs) {
-  const member = { ...place, endpoints: [endpoint] };
+async function readMemberStatus(cluster, endpoint, timeoutMs) {
+  const member = { ...cluster, endpoints: [endpoint] };
   const unauthenticated = new MemberAsUser(
     { ...member, user: undefined, password: undefined },
     timeoutMs,
@@ -212,8 +212,8 @@ async function readMemberStatus(place, endpoint, timeoutMs) {
     const status = (await unauthenticated.status()) ?? (await user.status());
     const roundTripMs = await unauthenticated.roundTripMs();
     if (status !== undefined) return { ...fromStatus(status), roundTripMs };
-    const pages = await readStatusPages(place, endpoint, timeoutMs).catch(() => ({}));
-    return { ...pages, clusterId: await user.clusterId(`${place.prefix}/`), roundTripMs };
+    const pages = await readStatusPages(cluster, endpoint, timeoutMs).catch(() => ({}));
+    return { ...pages, clusterId: await user.clusterId(`${cluster.prefix}/`), roundTripMs };
   } finally {
     unauthenticated.close();
     user.close();
@@ -230,20 +230,20 @@ const messageOf = (error) => /** @type {Error} */ (error).message;
 const unknown = () => undefined;
 
 /**
- * @param {ClusterOptions} place
+ * @param {ClusterOptions} cluster
  * @param {string} endpoint
  * @returns {Promise<EtcdMemberExamination>}
  */
-async function examineMember(place, endpoint) {
+async function examineMember(cluster, endpoint) {
   try {
-    const status = await readMemberStatus(place, endpoint, TIMEOUT_MS);
+    const status = await readMemberStatus(cluster, endpoint, TIMEOUT_MS);
     return {
       endpoint,
       isReachable: true,
       // A member that is too old reports its version to every user.
       isSupported: status.version === undefined || isSupported(status.version),
-      quotaBytes: await readQuotaBytes(place, endpoint, TIMEOUT_MS).catch(unknown),
-      clockAheadMs: await readClockAheadMs(place, endpoint, TIMEOUT_MS).catch(unknown),
+      quotaBytes: await readQuotaBytes(cluster, endpoint, TIMEOUT_MS).catch(unknown),
+      clockAheadMs: await readClockAheadMs(cluster, endpoint, TIMEOUT_MS).catch(unknown),
       ...status,
     };
   } catch (error) {
@@ -311,15 +311,15 @@ function problemsOf(members) {
  * @returns {Promise<EtcdExamination>}
  */
 async function examineEtcd(url, options = {}) {
-  const place = toClusterOptions(url, options);
-  const members = await Promise.all(place.endpoints.map((one) => examineMember(place, one)));
+  const cluster = toClusterOptions(url, options);
+  const members = await Promise.all(cluster.endpoints.map((one) => examineMember(cluster, one)));
   const problems = problemsOf(members);
   const reached = members.filter(({ isReachable }) => isReachable).map(({ endpoint }) => endpoint);
   const client = new EtcdClient({
-    ...place,
-    endpoints: reached.length > 0 ? reached : place.endpoints,
+    ...cluster,
+    endpoints: reached.length > 0 ? reached : cluster.endpoints,
   });
-  const bucket = new BucketKeys(place.prefix, place.bucket);
+  const bucket = new BucketKeys(cluster.prefix, cluster.bucket);
   /** @type {{ read?: string, write?: string }} why not */
   const refused = {};
   await readOnce(client, bucket).catch((error) => (refused.read = messageOf(error)));
@@ -330,7 +330,7 @@ async function examineEtcd(url, options = {}) {
   });
   for (const [what, why] of Object.entries(refused)) {
     const done = what === 'read' ? 'read' : 'written';
-    problems.push(`a key below '${place.prefix}' cannot be ${done}: ${why}`);
+    problems.push(`a key below '${cluster.prefix}' cannot be ${done}: ${why}`);
   }
   // A user who may not list alarms still notices them: the test write fails.
   const alarms = await readAlarms(client).catch(() => ({ names: [], isFull: false }));
@@ -339,7 +339,7 @@ async function examineEtcd(url, options = {}) {
   }
   client.close();
   return {
-    prefix: place.prefix,
+    prefix: cluster.prefix,
     members,
     alarms: alarms.names,
     refused,

@@ -155,11 +155,11 @@ class BucketKeys {
    */
   parse(key) {
     if (!key.startsWith(this.names)) return undefined;
-    const [encodedName, place, requestClass, id] = key.slice(this.names.length).split('/');
-    if (id === undefined || (place !== 'h' && place !== 'q')) return undefined;
+    const [encodedName, list, requestClass, id] = key.slice(this.names.length).split('/');
+    if (id === undefined || (list !== 'h' && list !== 'q')) return undefined;
     return {
       encodedName,
-      isHeld: place === 'h',
+      isHeld: list === 'h',
       class: /** @type {RequestClass} */ (requestClass),
       id,
       lease: id.slice(0, LEASE_DIGITS),

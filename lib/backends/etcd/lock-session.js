@@ -218,8 +218,8 @@ async function namesOfLease(client, lease, prefix) {
   const { keys } = await client.call('Lease', 'LeaseTimeToLive', request, client.lateMs);
   const found = new Map();
   for (const key of keys.map(textOf)) {
-    const [bucket, n, name, place] = key.slice(prefix.length + 1).split('/');
-    if (!key.startsWith(`${prefix}/`) || n !== 'n' || place !== 'h') continue;
+    const [bucket, n, name, list] = key.slice(prefix.length + 1).split('/');
+    if (!key.startsWith(`${prefix}/`) || n !== 'n' || list !== 'h') continue;
     const names = found.get(bucket) ?? new Set();
     found.set(bucket, names.add(decodeText(name)));
   }
