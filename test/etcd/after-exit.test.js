@@ -4,11 +4,30 @@ const { spawnSync } = require('node:child_process');
 
 const PATH = require.resolve('../../lib/backends/etcd/backend.js');
 
+/** Wraps the functions that signal-exit wraps, and calls one further listener as it does. */
+const WRAP = `
+  const { emit, reallyExit } = process;
+  let isOver = false;
+  const listener = () => {
+    if (!isOver) say('a listener of a wrapper');
+    isOver = true;
+  };
+  process.emit = function (name, ...args) {
+    const result = Reflect.apply(emit, this, [name, ...args]);
+    if (name === 'exit') listener();
+    return result;
+  };
+  process.reallyExit = (code) => {
+    listener();
+    Reflect.apply(reallyExit, process, [code]);
+  };`;
+
 /** The output of a program whose copies of the module all leave after 'exit'. */
-function printed(ending, listener = '') {
+function printed(ending, listener = '', { first = '', place = 'process' } = {}) {
   const program = `
     const fs = require('node:fs');
     const say = (text) => fs.writeSync(1, text + '\\n');
+    ${first}
     for (const i of [1, 2]) {
       delete require.cache[${JSON.stringify(PATH)}];
       require(${JSON.stringify(PATH)}).leaveAfterExit({ leave: () => say('leaves ' + i) });
@@ -16,7 +35,11 @@ function printed(ending, listener = '') {
     process.on('exit', () => { say('a listener'); ${listener} });
     ${ending}
   `;
-  const { stdout } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8' });
+  const inWorker = `
+    const { Worker } = require('node:worker_threads');
+    new Worker(${JSON.stringify(program)}, { eval: true }).on('error', () => {});`;
+  const args = ['-e', place === 'worker' ? inWorker : program];
+  const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   return stdout.trim().split('\n');
 }
 
@@ -30,4 +53,17 @@ test.each(['process.exit();', '', "throw new Error('expected');"])(
 test('all leave although a listener throws', () => {
   const seen = printed('', "throw new Error('expected');");
   expect(seen.slice(0, 3)).toEqual(['a listener', 'leaves 1', 'leaves 2']);
+});
+
+describe.each(['process', 'worker'])('in a %s', (place) => {
+  const ENDINGS = ['process.exit();', '', "throw new Error('expected');"];
+  const expected = ['a listener', 'a listener of a wrapper', 'leaves 1', 'leaves 2'];
+
+  test.each(ENDINGS)('all leave after a wrapper that came later, at: %s', (ending) => {
+    expect(printed(`${WRAP} ${ending}`, '', { place })).toEqual(expected);
+  });
+
+  test.each(ENDINGS)('all leave after a wrapper that came earlier, at: %s', (ending) => {
+    expect(printed(ending, '', { first: WRAP, place })).toEqual(expected);
+  });
 });

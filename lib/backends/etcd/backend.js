@@ -32,23 +32,46 @@ const { toClusterOptions } = require('./cluster-options.js');
  * Sessions that end after the last 'exit' listener of the thread. The kernel releases locks on this
  * machine at that moment; a cluster without a notice of it would keep them for the TTL.
  *
- * Node has no event behind 'exit': process.emit() is wrapped, once for all copies of this module.
- * A package that wraps it later (signal-exit) still runs its callbacks after the session's end.
+ * Node has no event behind 'exit': process.emit() and process.reallyExit() are wrapped, once for
+ * all copies of this module. A package that wraps them later (signal-exit) calls its listeners
+ * after Node has called the 'exit' listeners. So the outermost wrapper ends the sessions:
+ * reallyExit() at process.exit(); otherwise emit(), which is wrapped once more before such an end.
  */
 
 /** @typedef {{ leave(): void }} Leaver */
 
+/** Events of `process` before an end without process.exit(). */
+const BEFORE_END = ['beforeExit', 'uncaughtExceptionMonitor'];
+
 const leavers = () =>
-  sharedByCopies('leaveAfterExit.1', () => {
+  sharedByCopies('leaveAfterExit.2', () => {
     /** @type {Set<Leaver>} */
     const all = new Set();
-    const { emit } = /** @type {any} */ (process);
-    process.emit = function emitThenLeave(/** @type {any[]} */ ...args) {
-      try {
-        return Reflect.apply(emit, this, args);
-      } finally {
-        if (args[0] === 'exit') for (const leaver of all) leaver.leave();
-      }
+    const leaveAll = () => {
+      for (const leaver of all) leaver.leave();
+      all.clear();
+    };
+    const host = /** @type {any} */ (process);
+    const wrappers = new WeakSet();
+    const wrapEmit = () => {
+      const { emit } = host;
+      const emitThenLeave = function (/** @type {any[]} */ ...args) {
+        if (BEFORE_END.includes(args[0]) && !wrappers.has(host.emit)) wrapEmit();
+        try {
+          // @ts-expect-error -- `this` is the process
+          return Reflect.apply(emit, this, args);
+        } finally {
+          if (args[0] === 'exit' && host.emit === emitThenLeave) leaveAll();
+        }
+      };
+      wrappers.add(emitThenLeave);
+      host.emit = emitThenLeave;
+    };
+    wrapEmit();
+    const { reallyExit } = host;
+    host.reallyExit = function leaveThenExit(/** @type {any[]} */ ...args) {
+      leaveAll();
+      return Reflect.apply(reallyExit, this, args);
     };
     return all;
   });
