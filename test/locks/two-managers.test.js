@@ -52,4 +52,20 @@ describe.each(['shm:', 'broker:'])('over %s', (scheme) => {
       await expect(nested).rejects.toMatchObject({ name: 'DeadlockError' });
     });
   });
+
+  test('requestSync() of one manager inside a lock of another of the bucket is refused', async () => {
+    const [first, second] = managers;
+    await first.request('a', () => {
+      const wait = () => second.requestSync('a', { timeout: 60_000 }, () => {});
+      expect(wait).toThrow(expect.objectContaining({ name: 'DeadlockError' }));
+    });
+  });
+
+  test('shared locks of two managers are held together by one thread', async () => {
+    const [first, second] = managers;
+    const result = await first.request('a', { mode: 'shared' }, () =>
+      second.requestSync('a', { mode: 'shared', timeout: 60_000 }, () => 'granted'),
+    );
+    expect(result).toBe('granted');
+  });
 });
