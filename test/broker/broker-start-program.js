@@ -2,9 +2,10 @@
 
 // An application in one file: process.execPath is argv[2], which starts it again. Asks for a lock
 // over a broker in the directory argv[3], and prints the answer as one line of JSON. argv[4], if it
-// is there, is the packer whose sign it bears.
+// is there, is the packer whose sign it bears; `worker`: a worker without variables requests it.
 
 const { appendFileSync } = require('node:fs');
+const { Worker, isMainThread } = require('node:worker_threads');
 const { openLockManager } = require('../../lib/index.js');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 
@@ -27,4 +28,6 @@ async function main() {
   locks.close();
 }
 
-main();
+if (packer === 'worker' && isMainThread) {
+  new Worker(__filename, { argv: process.argv.slice(2), env: {} });
+} else main();

@@ -31,8 +31,8 @@ afterEach(() => {
 });
 
 /** An application that runs its own program, whatever its arguments, and counts its starts. */
-function makeStandIn(text = '') {
-  const run = `exec '${process.execPath}' '${PROGRAM}' '${standIn}' '${directory}'`;
+function makeStandIn(text = '', place = '') {
+  const run = `exec '${process.execPath}' '${PROGRAM}' '${standIn}' '${directory}' ${place}`;
   const guard = `[ "$(wc -l < '${standIn}.starts')" -le ${MAX_RUNS} ] || exit 0`;
   const lines = ['#!/bin/sh', `echo start >> '${standIn}.starts'`, guard, run, text];
   fs.writeFileSync(standIn, lines.join('\n'), { mode: 0o700 });
@@ -69,6 +69,13 @@ test.each([
 test('one of an unknown packer starts itself once, and both are refused', () => {
   makeStandIn();
   expect(runProgram()).toMatchObject({ name: 'NotSupportedError' });
+  expect(linesOf('starts')).toHaveLength(1);
+  expect(linesOf('answers')).toEqual(['NotSupportedError', 'NotSupportedError']);
+});
+
+test('so does one whose workers have other variables than its process', () => {
+  makeStandIn('', 'worker');
+  expect(runProgram('worker')).toMatchObject({ name: 'NotSupportedError' });
   expect(linesOf('starts')).toHaveLength(1);
   expect(linesOf('answers')).toEqual(['NotSupportedError', 'NotSupportedError']);
 });

@@ -259,13 +259,24 @@ class Launcher {
   #checkInterpreter(number) {
     const packing = NO_INTERPRETER();
     const ownMark = NO_BROKER + process.execPath;
-    if (packing.reason === undefined && process.env[STARTED_AS_BROKER] !== undefined) {
+    if (packing.reason === undefined && this.#isStartedAsBroker()) {
       this.#overwriteMark(number, ownMark);
       packing.reason = 'it was started as a broker itself';
     } else if (packing.reason === undefined && this.#readMark(number) === ownMark) {
       packing.reason = 'it does not run the program that it is given';
     }
     if (packing.reason !== undefined) throw noInterpreter(packing.reason);
+  }
+
+  /** A worker may have other variables than its process; the standard error is the same. */
+  #isStartedAsBroker() {
+    if (process.env[STARTED_AS_BROKER] !== undefined) return true;
+    try {
+      const [own, log] = [fs.fstatSync(2), fs.statSync(this.#logFile)];
+      return own.dev === log.dev && own.ino === log.ino;
+    } catch {
+      return false; // one of them is not there
+    }
   }
 
   /** @param {number} number */
