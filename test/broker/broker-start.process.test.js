@@ -31,8 +31,8 @@ afterEach(() => {
 });
 
 /** An application that runs its own program, whatever its arguments, and counts its starts. */
-function makeStandIn(text = '', place = '') {
-  const run = `exec '${process.execPath}' '${PROGRAM}' '${standIn}' '${directory}' ${place}`;
+function makeStandIn(text = '', caller = '') {
+  const run = `exec '${process.execPath}' '${PROGRAM}' '${standIn}' '${directory}' ${caller}`;
   const guard = `[ "$(wc -l < '${standIn}.starts')" -le ${MAX_RUNS} ] || exit 0`;
   const lines = ['#!/bin/sh', `echo start >> '${standIn}.starts'`, guard, run, text];
   fs.writeFileSync(standIn, lines.join('\n'), { mode: 0o700 });
