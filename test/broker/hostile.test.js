@@ -123,20 +123,30 @@ test('a client that asks for a lock after its goodbye gets none, and keeps no ot
   client.close();
 });
 
-test('an answer in the place of the broker without its secret is refused', async () => {
+test.each([
+  ['without its secret', WIRE_VERSION, { name: 'SecurityError' }],
+  [
+    'of another version',
+    WIRE_VERSION + 1,
+    {
+      name: 'InvalidStateError',
+      message: expect.stringContaining(`, process ${process.pid}, is of another version`),
+    },
+  ],
+])('an answer in the place of the broker %s is refused', async (_, version, error) => {
   const other = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   const its = new BrokerFiles('default', other);
   its.ensure();
   const socket = its.newSocketName(its.folder);
   const server = net.createServer((connection) => {
     connection.on('error', () => {});
-    connection.write(`["hi",${WIRE_VERSION},"n","boot",0]\n`);
+    connection.write(`["hi",${version},"n","boot",0]\n`);
     connection.on('data', () => connection.write('["welcome","00"]\n'));
   });
   await new Promise((resolve) => server.listen(socket, resolve));
   its.claimEpoch({ number: 1, socket, key: 'secret', pid: process.pid });
   const victim = openLockManager({ backend: new BrokerBackend({ directory: other }) });
-  await expect(victim.request('a', () => {})).rejects.toMatchObject({ name: 'SecurityError' });
+  await expect(victim.request('a', () => {})).rejects.toMatchObject(error);
   victim.close();
   server.close();
   fs.rmSync(other, { recursive: true, force: true });

@@ -576,8 +576,8 @@ class Link {
       const [version, brokerNonce, ...clock] = rest;
       if (version !== WIRE_VERSION) {
         throw invalidStateError(
-          `The broker in ${this.#files.folder} is of another version of holdfast ` +
-            `(${version}, not ${WIRE_VERSION}): it ends when its clients have ended`,
+          `The broker in ${this.#files.folder}, process ${epoch.pid}, is of another version of ` +
+            `holdfast (${version}, not ${WIRE_VERSION}): it ends when its clients have ended`,
         );
       }
       this.#clockOffset = leadOf(clock, sentAt);
