@@ -15,7 +15,9 @@ function variable(name) {
     const { loadBinding } = require('../binding.js');
     return loadBinding().variable(name) || undefined;
   } catch {
-    return undefined; // there is no native part to ask
+    // There is no native part: Node's report has the environment of the process. Deno has neither.
+    const report = /** @type {any} */ (process.report?.getReport());
+    return report?.environmentVariables?.[name] || undefined;
   }
 }
 

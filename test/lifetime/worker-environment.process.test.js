@@ -29,12 +29,16 @@ let directory;
 beforeEach(() => (directory = mkdtempSync('/dev/shm/holdfast-worker-ä-')));
 afterEach(() => removeLocks(new BrokerFiles('default', directory)));
 
-test.each(['shm:', 'broker:'])(
-  'a worker with an empty environment has the locks of its process, over %s',
-  (url) => {
+test.each([
+  ['shm:', []],
+  ['broker:', []],
+  ['broker:', ['--no-addons']], // as on macOS and Windows, which have no native part
+])(
+  'a worker with an empty environment has the locks of its process, over %s %j',
+  (url, flags) => {
     const file = path.join(directory, 'program.js');
     writeFileSync(file, PROGRAM);
-    const { stdout, stderr } = spawnSync(process.execPath, [file], {
+    const { stdout, stderr } = spawnSync(process.execPath, [...flags, file], {
       encoding: 'utf8',
       env: { ...process.env, HOLDFAST_DIR: directory, HOLDFAST_URL: url },
     });
