@@ -1,6 +1,6 @@
 'use strict';
 
-const { readFileSync } = require('node:fs');
+const { existsSync, readFileSync } = require('node:fs');
 const path = require('node:path');
 const { variable } = require('./process-environment.js');
 
@@ -43,6 +43,15 @@ function defaultDirectory() {
   return `/dev/shm/holdfast-${userOfMachine()}`;
 }
 
+/**
+ * The advice if the directory of buckets cannot be made, as on a machine without /dev/shm.
+ * @param {string} directory
+ */
+function otherDirectoryText(directory) {
+  if (existsSync(path.dirname(directory))) return '';
+  return '; or set HOLDFAST_DIR to a directory whose parent exists, such as /tmp/holdfast';
+}
+
 /** @param {string} name */
 const isBucketName = (name) => BUCKET_NAME.test(name);
 
@@ -58,4 +67,10 @@ function toBucketName(bucket) {
   );
 }
 
-module.exports = { defaultDirectory, isBucketName, toBucketName, userOfMachine };
+module.exports = {
+  defaultDirectory,
+  isBucketName,
+  otherDirectoryText,
+  toBucketName,
+  userOfMachine,
+};

@@ -243,6 +243,11 @@ test('sockets of Windows are pipes with random names', () => {
   expect(names[0]).not.toBe(names[1]);
 });
 
+test('a directory that cannot be made is refused with the variable that names another', () => {
+  const nowhere = new BrokerFiles('jobs', '/proc/nowhere/locks'); // not even root can make it
+  expect(() => nowhere.ensure()).toThrow(/cannot be made: .*; or set HOLDFAST_DIR to a directory/);
+});
+
 test('HOLDFAST_DIR that is not absolute is refused', () => {
   process.env.HOLDFAST_DIR = 'here';
   try {

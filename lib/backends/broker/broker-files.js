@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { createClientId } = require('../client-id.js');
-const { toBucketName, userOfMachine } = require('../bucket-directory.js');
+const { otherDirectoryText, toBucketName, userOfMachine } = require('../bucket-directory.js');
 const { invalidStateError } = require('../../errors.js');
 const { variable } = require('../process-environment.js');
 const { defaultDirectory, folderNameOf, platformOf, hasEnded } = require('./platform.js');
@@ -91,6 +91,22 @@ const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EDQUOT'];
 const securityError = (message) => new DOMException(message, 'SecurityError');
 
 /**
+ * Not `recursive`: before Node 26 that never returns if an existing folder refuses new ones with
+ * ENOENT, as /proc does.
+ * @param {string} folder
+ */
+function makeWithParents(folder) {
+  if (fs.existsSync(folder)) return;
+  const parent = path.dirname(folder);
+  if (parent !== folder) makeWithParents(parent);
+  try {
+    fs.mkdirSync(folder);
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'EEXIST') throw error;
+  }
+}
+
+/**
  * Makes a directory that only this user may enter, or checks an existing one.
  * @param {string} directory
  * @param {Platform} platform
@@ -99,7 +115,7 @@ const securityError = (message) => new DOMException(message, 'SecurityError');
 function ensurePrivate(directory, platform, isRecursive) {
   try {
     // Only the last one is private: others of the machine may use its parents.
-    if (isRecursive) fs.mkdirSync(path.dirname(directory), { recursive: true });
+    if (isRecursive) makeWithParents(path.dirname(directory));
     fs.mkdirSync(directory, { mode: PRIVATE_DIRECTORY });
   } catch (error) {
     if (/** @type {any} */ (error).code !== 'EEXIST') throw notCreated(directory, error);
@@ -121,7 +137,8 @@ function ensurePrivate(directory, platform, isRecursive) {
  */
 function notCreated(directory, cause) {
   const { message } = /** @type {Error} */ (cause);
-  return securityError(`The directory for locks cannot be made: ${directory} (${message})`);
+  const why = `${directory} (${message})${otherDirectoryText(directory)}`;
+  return securityError(`The directory for locks cannot be made: ${why}`);
 }
 
 /** The files of a bucket of the broker: its folder, the epochs in it, its sockets. */

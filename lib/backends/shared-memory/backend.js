@@ -1,8 +1,8 @@
 'use strict';
 
-const { existsSync, lstatSync, readdirSync, readFileSync, statSync } = require('node:fs');
+const { lstatSync, readdirSync, readFileSync, statSync } = require('node:fs');
 const path = require('node:path');
-const { defaultDirectory, toBucketName } = require('../bucket-directory.js');
+const { defaultDirectory, otherDirectoryText, toBucketName } = require('../bucket-directory.js');
 const {
   DISCONNECTED,
   EVENT_FAILED,
@@ -89,7 +89,8 @@ function openAgent(native, options, words, onEvents) {
     return Object.create(agent);
   } catch (error) {
     const { name, message, code } = /** @type {any} */ (error);
-    const more = code === 'VERSION_MISMATCH' ? usersText(options) : otherDirectoryText(options);
+    const isOther = code === 'VERSION_MISMATCH';
+    const more = isOther ? usersText(options) : otherDirectoryText(options.directory);
     throw toError({ name, message: `${message}: ${pathToName(options)}${more}`, code });
   }
 }
@@ -138,15 +139,6 @@ function realPathOf({ bucket, directory }) {
 
 /** @param {AgentOptions} options */
 const segmentOf = ({ directory, bucket }) => path.join(directory, bucket, 'segment');
-
-/**
- * The advice if the directory of buckets cannot be made, as on a machine without /dev/shm.
- * @param {AgentOptions} options
- */
-function otherDirectoryText({ directory }) {
-  if (existsSync(path.dirname(directory))) return '';
-  return '; or set HOLDFAST_DIR to a directory whose parent exists, such as /tmp/holdfast';
-}
 
 /**
  * The processes that have mapped a lock table, as far as this process may see them.
