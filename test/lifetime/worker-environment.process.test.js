@@ -33,15 +33,12 @@ test.each([
   ['shm:', []],
   ['broker:', []],
   ['broker:', ['--no-addons']], // as on macOS and Windows, which have no native part
-])(
-  'a worker with an empty environment has the locks of its process, over %s %j',
-  (url, flags) => {
-    const file = path.join(directory, 'program.js');
-    writeFileSync(file, PROGRAM);
-    const { stdout, stderr } = spawnSync(process.execPath, [...flags, file], {
-      encoding: 'utf8',
-      env: { ...process.env, HOLDFAST_DIR: directory, HOLDFAST_URL: url },
-    });
-    expect({ stdout, stderr }).toEqual({ stdout: 'false\n', stderr: '' });
-  },
-);
+])('a worker with an empty environment has the locks of its process, over %s %j', (url, flags) => {
+  const file = path.join(directory, 'program.js');
+  writeFileSync(file, PROGRAM);
+  const { stdout, stderr } = spawnSync(process.execPath, [...flags, file], {
+    encoding: 'utf8',
+    env: { ...process.env, HOLDFAST_DIR: directory, HOLDFAST_URL: url },
+  });
+  expect({ stdout, stderr }).toEqual({ stdout: 'false\n', stderr: '' });
+});
