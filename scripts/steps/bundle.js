@@ -97,9 +97,9 @@ const IN_EACH_FILE = new Set(['build-id.js']);
 const MODULES = "Symbol.for('holdfast.modules')";
 
 /**
- * A part of locks.js: rest.js is read with it and compiled at its first use. To compile both at
- * once would take half of the time of a first lock. Without modules of Node, as on Bun, in a test
- * runner or in the bundle of an application, `require` loads it.
+ * A part of locks.js: rest.js is read with it, and becomes a text at its first use. To compile both
+ * at once would take half of the time of a first lock. Without modules of Node, as on Bun, in a test
+ * runner or in the bundle of an application, `require` loads it, and refuses another build.
  */
 const KEEP_REST = `
 const path = require('node:path');
@@ -107,18 +107,19 @@ const { readFileSync } = require('node:fs');
 const loadedBy = typeof __filename === 'string' ? require.cache?.[__filename] : undefined;
 const file = loadedBy && path.join(path.dirname(loadedBy.filename), 'rest.js');
 const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
-const text = isNode && loadedBy?._compile ? readRest() : undefined;
+let bytes = isNode && loadedBy?._compile ? readRest() : undefined;
 let rest;
 function readRest() {
   try {
-    const found = readFileSync(file, 'utf8');
-    return found.includes(BUILD_ID) ? found : undefined;
+    return readFileSync(file);
   } catch {
     return undefined; // the application is bundled
   }
 }
 function loadRest() {
-  if (text === undefined) return require('./rest.js');
+  const text = bytes?.toString();
+  bytes = undefined;
+  if (!text?.includes(BUILD_ID)) return require('./rest.js');
   const module = new loadedBy.constructor(file, loadedBy);
   Object.assign(module, { filename: file, paths: loadedBy.paths });
   module._compile(text, file);
