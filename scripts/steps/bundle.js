@@ -97,9 +97,9 @@ const IN_EACH_FILE = new Set(['build-id.js']);
 const MODULES = "Symbol.for('holdfast.modules')";
 
 /**
- * A part of locks.js: rest.js is read with it, and becomes a text at its first use. To compile both
- * at once would take half of the time of a first lock. Without modules of Node, as on Bun, in a test
- * runner or in the bundle of an application, `require` loads it, and refuses another build.
+ * A part of locks.js: rest.js is read with it and becomes a text at its first use. To compile both
+ * at once would take half of the time of a first lock. Without modules of Node, as on Bun, in a
+ * test runner or in the bundle of an application, `require` loads it, and refuses another build.
  */
 const KEEP_REST = `
 const path = require('node:path');
@@ -190,9 +190,6 @@ const MODULE = /^( {2}".*?")(\(.*?\) \{\n[\s\S]*?\n {2}\})(?=\n\}\);$)/gm;
  */
 const withEagerModules = (js) => js.replace(MODULE, '$1: (function$2)');
 
-/** The indentation of a line, or the whole line if it is a comment. */
-const IDLE = /^\s*(\/\/(?!#).*)?/;
-
 /**
  * Removes the bytes of a bundle that V8 would read for nothing: indentation and comments. A line
  * stays a line. The source map keeps what a stack trace needs, the line of each place: without the
@@ -203,16 +200,22 @@ const IDLE = /^\s*(\/\/(?!#).*)?/;
 function withoutIdleBytes(js, mappings) {
   /** @type {Set<number>} counted from 0; a template has its line breaks and spaces in its value */
   const begunInTemplate = new Set();
+  let code = js;
   acorn.parse(js, {
     ecmaVersion: 'latest',
     locations: true,
+    onComment: (_isBlock, text, start, end) => {
+      if (/^[!#]/.test(text)) return; // a license, the name of the source map
+      const blank = js.slice(start, end).replaceAll(/\S/g, ' ');
+      code = code.slice(0, start) + blank + code.slice(end);
+    },
     onToken: ({ type, loc }) => {
       if (type !== acorn.tokTypes.template || loc === undefined) return;
       for (let { line } = loc.start; line < loc.end.line; line += 1) begunInTemplate.add(line);
     },
   });
-  const lines = js.split('\n').map((line, index) => {
-    const idle = begunInTemplate.has(index) ? 0 : (IDLE.exec(line)?.[0].length ?? 0);
+  const lines = code.split('\n').map((line, index) => {
+    const idle = begunInTemplate.has(index) ? 0 : line.length - line.trimStart().length;
     let source = -1;
     let sourceLine = -1;
     const places = (mappings[index] ?? []).flatMap(([column, ...place]) => {
