@@ -223,7 +223,9 @@ function withoutIdleBytes(js, mappings) {
       [source, sourceLine] = place;
       return [[Math.max(0, column - idle), source, sourceLine, 0]];
     });
-    return { text: line.slice(idle), isIdle: idle > 0 && idle === line.length, places };
+    const rest = line.slice(idle);
+    const text = begunInTemplate.has(index + 1) ? rest : rest.trimEnd(); // behind it was a comment
+    return { text, isIdle: idle > 0 && idle === line.length, places };
   });
   const kept = lines.filter(({ isIdle }) => !isIdle);
   return {

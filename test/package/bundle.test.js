@@ -211,7 +211,7 @@ test('of a bundle go indentation and comments, but nothing inside a template', (
     ],
   ];
   const slim = withoutIdleBytes(js.join('\n'), mappings);
-  expect(slim.js.split('\n')).toEqual(['{', 'const a = `', '    // b', '  `;', 'f(a); // c', '}']);
+  expect(slim.js.split('\n')).toEqual(['{', 'const a = `', '    // b', '  `;', 'f(a);', '}']);
   expect(decode(slim.mappings).slice(0, 5)).toEqual([
     [],
     [[6, 0, 4, 0]],
