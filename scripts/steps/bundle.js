@@ -327,10 +327,23 @@ class SharedBuild {
     return `${modulesOf(this.#fileOf(module))}['${module}']()`;
   }
 
+  /**
+   * @param {string} found  an expression that requires a module
+   * @param {string} target  the path of the module
+   * @param {string} file  that is made
+   * @returns {string} the expression in that file
+   */
+  #requireOf(found, target, file) {
+    const module = path.relative(this.#lib, target).split(path.sep).join('/');
+    if (!module.endsWith('.js') || IN_EACH_FILE.has(module)) return found;
+    const other = this.#fileOf(module);
+    if (other === file) return found;
+    this.#used.add(module);
+    return `require('file of ${other}')['${module}']()`;
+  }
+
   /** @param {string} file @returns {import('esbuild').Plugin} */
   #pluginFor(file) {
-    const isHere = (/** @type {string} */ name) =>
-      !name.endsWith('.js') || IN_EACH_FILE.has(name) || this.#fileOf(name) === file;
     return {
       name: 'modules of other files',
       setup: (build) => {
@@ -338,23 +351,19 @@ class SharedBuild {
           path: name,
           namespace: 'other file',
         }));
-        build.onResolve({ filter: /^\.\.?\// }, ({ path: required, resolveDir, namespace }) => {
+        build.onResolve({ filter: /^\.\/[^/]*$/ }, ({ path: required, namespace }) => {
           const isFile = namespace === 'other file' || required === './rest.js';
-          if (isFile) return { path: required, external: true };
-          const target = path.relative(this.#lib, path.join(resolveDir, required));
-          const name = target.split(path.sep).join('/');
-          if (isHere(name)) return undefined;
-          this.#used.add(name);
-          return { path: name, namespace: 'elsewhere' };
+          return isFile ? { path: required, external: true } : undefined;
         });
         // Comments that stand in an expression stay in the bundle, on separate lines.
         build.onLoad({ filter: /\.js$/, namespace: 'file' }, ({ path: name }) => ({
-          contents: readFileSync(name, 'utf8').replaceAll(/\/\*\* @type [^*]*\*\/ ?/g, ''),
+          contents: readFileSync(name, 'utf8')
+            .replaceAll(/\/\*\* @type [^*]*\*\/ ?/g, '')
+            .replaceAll(/\brequire\('(\.[^']*)'\)/g, (found, required) =>
+              this.#requireOf(found, path.join(path.dirname(name), required), file),
+            ),
         }));
         // One `require` of Node for all modules of a file: each takes 0.1 ms.
-        build.onLoad({ filter: /./, namespace: 'elsewhere' }, ({ path: name }) => ({
-          contents: `module.exports = require('file of ${this.#fileOf(name)}')['${name}']();`,
-        }));
         build.onLoad({ filter: /./, namespace: 'other file' }, ({ path: name }) => ({
           contents: `module.exports = ${modulesOf(name.slice('file of '.length))};`,
         }));
