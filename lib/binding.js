@@ -33,7 +33,8 @@ const HEADER = 56; // bytes per program header
 const HEADERS = 4096; // covers the file header, the program headers and, usually, the interpreter
 
 /**
- * The dynamic loader that an ELF program names; it belongs to the program's C library.
+ * The dynamic loader that an ELF program names; it belongs to the program's C library. The methods
+ * of a Buffer that read numbers are JavaScript, which a first lock would have to compile.
  * @param {string} file
  * @returns {string | undefined} Undefined if the file names none or cannot be read.
  */
@@ -41,18 +42,18 @@ function interpreterOf(file) {
   let fd;
   try {
     fd = openSync(file, 'r');
-    const head = Buffer.alloc(HEADERS);
+    const head = new DataView(new ArrayBuffer(HEADERS));
     const size = readSync(fd, head, 0, HEADERS, 0);
-    const isElf64 = head.readUInt32BE(0) === 0x7f454c46 && head[4] === 2;
+    const isElf64 = head.getUint32(0) === 0x7f454c46 && head.getUint8(4) === 2;
     if (!isElf64) return undefined;
-    const start = Number(head.readBigUInt64LE(32));
-    const step = head.readUInt16LE(54);
-    const count = step < HEADER ? 0 : head.readUInt16LE(56);
+    const start = Number(head.getBigUint64(32, true));
+    const step = head.getUint16(54, true);
+    const count = step < HEADER ? 0 : head.getUint16(56, true);
     for (let at = start; at < start + step * count && at + HEADER <= size; at += step) {
-      if (head.readUInt32LE(at) !== INTERPRETER) continue;
-      const text = Buffer.alloc(Math.min(Number(head.readBigUInt64LE(at + 32)), HEADERS));
-      readSync(fd, text, 0, text.length, Number(head.readBigUInt64LE(at + 8)));
-      return text.toString('utf8').replace(/\0.*$/s, '');
+      if (head.getUint32(at, true) !== INTERPRETER) continue;
+      const text = Buffer.alloc(Math.min(Number(head.getBigUint64(at + 32, true)), HEADERS));
+      readSync(fd, text, 0, text.length, Number(head.getBigUint64(at + 8, true)));
+      return text.toString('utf8').split('\0')[0];
     }
     return undefined;
   } catch {
@@ -102,20 +103,6 @@ function deliveredHere(target) {
   return files[target] && path.normalize(files[target]);
 }
 
-/**
- * The files to try, in order. The local build goes first: a developer of this package is changing
- * it.
- * @param {string} root  folder of the package
- * @param {Machine} machine
- */
-function candidates(root, { platform, arch, library = cLibrary }) {
-  const built = path.join(root, 'build', 'Release', 'holdfast.node');
-  if (existsSync(built)) return [built];
-  const target = `${platform}-${arch}-${library()}`;
-  const here = root === packageRoot() ? deliveredHere(target) : undefined;
-  return [built, here ?? path.join(root, 'prebuilds', target, 'holdfast.node')];
-}
-
 /** @param {string} root  folder of the package */
 function howToBuild(root) {
   const isCheckout = existsSync(path.join(root, 'binding.gyp'));
@@ -153,18 +140,23 @@ function missing(root, searched) {
 }
 
 /**
+ * The local build goes first: a developer of this package is changing it.
  * @param {string} root  folder of the package
  * @param {Machine} machine
  * @returns {string}
  * @throws {BindingError} where there is none
  */
-function findAddon(root, machine) {
-  const searched = candidates(root, machine);
-  const found = searched.find((file) => existsSync(file));
-  if (found !== undefined) return found;
+function findAddon(root, { platform, arch, library = cLibrary }) {
+  const built = path.join(root, 'build', 'Release', 'holdfast.node');
+  if (existsSync(built)) return built;
+  const target = `${platform}-${arch}-${library()}`;
+  const delivered =
+    (root === packageRoot() ? deliveredHere(target) : undefined) ??
+    path.join(root, 'prebuilds', target, 'holdfast.node');
+  if (existsSync(delivered)) return delivered;
   const installed = isPackage(root) ? undefined : installedRoot(root);
-  if (installed === undefined || installed === root) throw missing(root, searched);
-  return findAddon(installed, machine);
+  if (installed === undefined || installed === root) throw missing(root, [built, delivered]);
+  return findAddon(installed, { platform, arch, library });
 }
 
 // Loads the native addon. The only module that opens a .node file.
