@@ -30,7 +30,8 @@ const FIRST_LOCK = [
 ];
 
 /**
- * Prints the modules that `require` of the package loads, and the modules that a first lock loads.
+ * Prints the modules that `require` of the package loads, the modules that a first lock loads, and
+ * the modules that all exports load: `import` reads each export.
  */
 const PRINT_LOADED = `
 const [lib, ...modules] = process.argv.slice(1);
@@ -40,7 +41,9 @@ const core = require(lib + '/index.js');
 const index = loaded();
 void core.locks;
 for (const module of modules) require(lib + '/' + module);
-console.log(JSON.stringify({ index, locks: loaded() }));`;
+const locks = loaded();
+void { ...core };
+console.log(JSON.stringify({ index, locks, exported: loaded() }));`;
 
 /**
  * A file that a thread loads once. The exports of the module `entry` are the exports of the file.
@@ -56,7 +59,7 @@ console.log(JSON.stringify({ index, locks: loaded() }));`;
 /** @param {string} lib @returns {Promise<Record<string, SharedFile>>} by name */
 async function sharedFiles(lib) {
   const printed = execFileSync(process.execPath, ['--eval', PRINT_LOADED, lib, ...FIRST_LOCK]);
-  const { index, locks } = JSON.parse(String(printed));
+  const { index, locks, exported } = JSON.parse(String(printed));
   const ofCallers = await esbuild.build({
     ...optionsFor(lib),
     entryPoints: ['index.js', 'etcd.js'].map((file) => path.join(lib, file)),
@@ -67,6 +70,7 @@ async function sharedFiles(lib) {
   return {
     index: { entry: 'index.js', has: (module) => index.includes(module), isEager: true },
     locks: { has: (module) => locks.includes(module), isEager: true },
+    interfaces: { has: (module) => exported.includes(module), isEager: true },
     'broker-client': { has: (module) => module.startsWith('backends/broker/') },
     etcd: {
       entry: 'etcd.js',
@@ -97,40 +101,55 @@ const IN_EACH_FILE = new Set(['build-id.js']);
 const MODULES = "Symbol.for('holdfast.modules')";
 
 /**
- * A part of locks.js: rest.js is read with it and becomes a text at its first use. To compile both
- * at once would take half of the time of a first lock. Without modules of Node, as on Bun, in a
- * test runner or in the bundle of an application, `require` loads it, and refuses another build.
+ * Files that are read with locks.js and become texts at their first use. To compile all at once
+ * would take half of the time of a first lock.
  */
-const KEEP_REST = `
+const KEPT = ['interfaces', 'rest'];
+
+/** @param {string} name */
+const keepFile = (name) =>
+  `module.exports.${name} = keep('${name}.js', () => require('./${name}.js'));`;
+
+/**
+ * A part of locks.js. Without modules of Node, as on Bun, in a test runner or in the bundle of an
+ * application, `require` loads a kept file, and refuses another build.
+ */
+const KEEP_FILES = `
 const path = require('node:path');
 const { readFileSync } = require('node:fs');
 const loadedBy = typeof __filename === 'string' ? require.cache?.[__filename] : undefined;
-const file = loadedBy && path.join(path.dirname(loadedBy.filename), 'rest.js');
 const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
-let bytes = isNode && loadedBy?._compile ? readRest() : undefined;
-let rest;
-function readRest() {
+function readKept(file) {
   try {
     return readFileSync(file);
   } catch {
     return undefined; // the application is bundled
   }
 }
-function loadRest() {
-  const text = bytes?.toString();
-  bytes = undefined;
-  if (!text?.includes(BUILD_ID)) return require('./rest.js');
-  const module = new loadedBy.constructor(file, loadedBy);
-  Object.assign(module, { filename: file, paths: loadedBy.paths });
-  module._compile(text, file);
-  return module.exports;
+function keep(name, load) {
+  const canKeep = isNode && loadedBy?._compile;
+  const file = canKeep && path.join(path.dirname(loadedBy.filename), name);
+  let bytes = canKeep && readKept(file);
+  let loaded;
+  return () => (loaded ??= compile());
+  function compile() {
+    const text = bytes?.toString();
+    bytes = undefined;
+    if (!text?.includes(BUILD_ID)) return load();
+    const module = new loadedBy.constructor(file, loadedBy);
+    Object.assign(module, { filename: file, paths: loadedBy.paths });
+    module._compile(text, file);
+    return module.exports;
+  }
 }
-module.exports.rest = () => (rest ??= loadRest());`;
-const REST = "require('./locks.js').rest()";
+${KEPT.map(keepFile).join('\n')}`;
+
+/** @param {string} file @returns {string} an expression for the exports of another file */
+const exportsOf = (file) =>
+  KEPT.includes(file) ? `require('./locks.js').${file}()` : `require('./${file}.js')`;
 
 /** @param {string} file @returns {string} an expression for the modules of another file */
-const modulesOf = (file) =>
-  `${file === 'rest' ? REST : `require('./${file}.js')`}[${MODULES}](BUILD_ID)`;
+const modulesOf = (file) => `${exportsOf(file)}[${MODULES}](BUILD_ID)`;
 
 /** Bundlers of applications make ES modules, in which there is no require. */
 const NEEDS_REQUIRE = `
@@ -319,7 +338,7 @@ class SharedBuild {
         return modules;
       };
       Object.defineProperty(module.exports, ${MODULES}, { value });
-      ${file === 'locks' ? KEEP_REST : ''}`;
+      ${file === 'locks' ? KEEP_FILES : ''}`;
   }
 
   /** @param {string} module  of another file @returns {string} an expression */
@@ -352,7 +371,8 @@ class SharedBuild {
           namespace: 'other file',
         }));
         build.onResolve({ filter: /^\.\/[^/]*$/ }, ({ path: required, namespace }) => {
-          const isFile = namespace === 'other file' || required === './rest.js';
+          const isKept = KEPT.some((name) => required === `./${name}.js`);
+          const isFile = isKept || namespace === 'other file';
           return isFile ? { path: required, external: true } : undefined;
         });
         // Comments that stand in an expression stay in the bundle, on separate lines.

@@ -79,6 +79,15 @@ test('import loads the files of a first lock', () => {
   expect(after).toEqual(before); // the text of the others was read with locks.js
 });
 
+test('import runs the code of the exports, and not the rest', () => {
+  const names = run(`
+    const fs = require('node:fs');
+    fs.writeFileSync('dist/rest.js', 'throw new Error("rest.js runs")');
+    import('holdfast').then((holdfast) => console.log(JSON.stringify(Object.keys(holdfast))));
+  `);
+  expect(names).toContain('IdleDeadline');
+});
+
 /** Each takes its code from a file that a first lock does not run. */
 const USES = {
   requestAll: `locks.requestAll(['a', 'b'], ([{ name }]) => name)`,
@@ -181,6 +190,7 @@ test.each([[[]], [['--enable-source-maps']]])(
 
 test.each([
   ['index.js', `require('holdfast').openLockManager({ capacity: -1 })`],
+  ['interfaces.js', `new (require('holdfast').AsyncLock)('no buffer')`],
   ['rest.js', `require('holdfast').openLockManager({ url: 'gopher:' })`],
 ])('source maps lead from %s to the lines of lib/', (_file, use) => {
   const { file, line } = run(
@@ -234,6 +244,7 @@ test('the modules of a first lock are functions in parentheses, and still module
   new Function('__commonJS', js)(load);
   expect(module.exports).toBe(1);
   expect(textIn('index.js')).toMatch(/": \(function/);
+  expect(textIn('interfaces.js')).toMatch(/": \(function/);
   expect(textIn('rest.js')).not.toMatch(/": \(function/);
 });
 
@@ -244,8 +255,8 @@ test('a line is short: an error that ends a process prints the line that threw i
         .split('\n')
         .map((line) => line.length),
     );
-  const files = ['index.js', 'locks.js', 'rest.js', 'metrics.js', 'etcd.js', 'broker-client.js'];
-  expect(files.filter((file) => longest(file) > 1000)).toEqual([]);
+  const files = ['index', 'locks', 'interfaces', 'rest', 'metrics', 'etcd', 'broker-client'];
+  expect(files.filter((file) => longest(`${file}.js`) > 1000)).toEqual([]);
 });
 
 test('a file that package.json names is there', () => {
