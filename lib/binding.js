@@ -1,6 +1,6 @@
 'use strict';
 
-const { closeSync, existsSync, openSync, readFileSync, readSync, statSync } = require('node:fs');
+const { existsSync, readFileSync, statSync } = require('node:fs');
 const path = require('node:path');
 const { keepName, sharedByCopies } = require('./copies.js');
 const { BUNDLED, installedRoot, isPackage, packageRoot } = require('./package-files.js');
@@ -26,53 +26,22 @@ class BindingError extends Error {
 
 keepName(BindingError, 'BindingError');
 
-// Distinguishes glibc from musl: a binary built for one of them cannot be loaded beside the other.
-
-const INTERPRETER = 3; // PT_INTERP
-const HEADER = 56; // bytes per program header
-const HEADERS = 4096; // covers the file header, the program headers and, usually, the interpreter
-
 /**
- * The dynamic loader that an ELF program names; it belongs to the program's C library. The methods
- * of a Buffer that read numbers are JavaScript, which a first lock would have to compile.
- * @param {string} file
- * @returns {string | undefined} Undefined if the file names none or cannot be read.
- */
-function interpreterOf(file) {
-  let fd;
-  try {
-    fd = openSync(file, 'r');
-    const head = new DataView(new ArrayBuffer(HEADERS));
-    const size = readSync(fd, head, 0, HEADERS, 0);
-    const isElf64 = head.getUint32(0) === 0x7f454c46 && head.getUint8(4) === 2;
-    if (!isElf64) return undefined;
-    const start = Number(head.getBigUint64(32, true));
-    const step = head.getUint16(54, true);
-    const count = step < HEADER ? 0 : head.getUint16(56, true);
-    for (let at = start; at < start + step * count && at + HEADER <= size; at += step) {
-      if (head.getUint32(at, true) !== INTERPRETER) continue;
-      const text = Buffer.alloc(Math.min(Number(head.getBigUint64(at + 32, true)), HEADERS));
-      readSync(fd, text, 0, text.length, Number(head.getBigUint64(at + 8, true)));
-      return text.toString('utf8').split('\0')[0];
-    }
-    return undefined;
-  } catch {
-    return undefined; // no permission, or no file
-  } finally {
-    if (fd !== undefined) closeSync(fd);
-  }
-}
-
-/**
- * @param {string} [program]
+ * The C library of this process, by the files that are mapped into it: a binary built for one C
+ * library cannot be loaded beside the other. The file of glibc is libc.so.6, libc-2.33.so and the
+ * like before version 2.34; musl is in its dynamic loader.
+ * @param {string} [maps]  for tests
  * @returns {'glibc' | 'musl'}
  */
-function cLibrary(program = process.execPath) {
-  const interpreter = interpreterOf(program);
-  if (interpreter !== undefined) return interpreter.includes('musl') ? 'musl' : 'glibc';
-  // If the program cannot be read, Node's report has the version of glibc; this takes milliseconds.
-  const { header } = /** @type {any} */ (process.report?.getReport() ?? {});
-  return header === undefined || header.glibcVersionRuntime !== undefined ? 'glibc' : 'musl';
+function cLibrary(maps = '/proc/self/maps') {
+  try {
+    const files = readFileSync(maps, 'utf8');
+    return files.includes('/libc.so.6') || files.includes('/libc-2.') ? 'glibc' : 'musl';
+  } catch {
+    // No /proc, or no permission. Node's report has the version, and takes milliseconds.
+    const { header } = /** @type {any} */ (process.report?.getReport() ?? {});
+    return header === undefined || header.glibcVersionRuntime !== undefined ? 'glibc' : 'musl';
+  }
 }
 
 // Finds the file of the native addon: one built on this machine, or a prebuilt one from the
@@ -296,4 +265,4 @@ function loadBinding({
   }
 }
 
-module.exports = { BindingError, cLibrary, interpreterOf, loadBinding };
+module.exports = { BindingError, cLibrary, loadBinding };
