@@ -1,22 +1,37 @@
 'use strict';
 
-const { setInterval } = require('./time.js');
+const { clearInterval, setImmediate, setInterval } = require('./time.js');
 
 const MAX_INTERVAL_MS = 2 ** 31 - 1;
 
 /**
- * How many objects of this thread keep the loop alive. They share one timer, made at the first use.
+ * How many objects of this thread keep the loop alive. They share one timer.
  */
 let total = 0;
 /** @type {NodeJS.Timeout | undefined} */
 let timer = undefined;
+let isClearing = false;
 
 /** @param {number} change */
 function count(change) {
   total += change;
   timer ??= setInterval(() => {}, MAX_INTERVAL_MS);
-  if (total === 0) timer.unref();
-  else timer.ref();
+  if (total > 0) {
+    timer.ref();
+    return;
+  }
+  timer.unref();
+  if (isClearing) return;
+  isClearing = true; // once per turn of the loop: a new timer costs ten times as much as ref()
+  setImmediate(clearUnused).unref();
+}
+
+/** A timer would keep this evaluation of the package, which the program may have dropped. */
+function clearUnused() {
+  isClearing = false;
+  if (total > 0) return;
+  clearInterval(timer);
+  timer = undefined;
 }
 
 /** Keeps the event loop alive while a request waits for an event that the loop cannot see. */

@@ -40,3 +40,12 @@ test('after the end nothing is held', () => {
   hold.end();
   expect(isHeld()).toBe(false);
 });
+
+test('no timer is left once nothing waits', async () => {
+  hold.ref();
+  hold.unref();
+  await new Promise(setImmediate);
+  expect(timers.size).toBe(0);
+  hold.ref();
+  expect(isHeld()).toBe(true);
+});

@@ -12,6 +12,7 @@ const {
   withoutIdleBytes,
   writeLibrary,
 } = require('../../scripts/steps/bundle.js');
+const { MAX_ATTACHED } = require('../../lib/backends/idle-agents.js');
 const { textOf } = require('../house/architecture/project-files.js');
 
 const ROOT = path.resolve(__dirname, '../..');
@@ -50,6 +51,37 @@ test('require loads one file', () => {
   const files = run(`require('holdfast'); console.log(JSON.stringify(${LOADED}));`);
   expect(files).toEqual(['dist/index.js']);
 });
+
+test.each(['shm:', 'broker:'])(
+  'evaluations that nothing refers to are collected, except those that are attached, over %s',
+  (url) => {
+    const kept = run(
+      `process.env.HOLDFAST_URL = '${url}';
+      const { createRequire } = require('node:module');
+      (async () => {
+        const references = [];
+        for (let i = 0; i < ${3 * MAX_ATTACHED}; i += 1) {
+          for (const key of Object.keys(require.cache)) {
+            if (key.endsWith('.js')) delete require.cache[key];
+          }
+          const load = createRequire(process.cwd() + '/program.js'); // require() keeps all modules
+          await load('holdfast').locks.request('a', () => {});
+          references.push(Object.values(require.cache).map((it) => new WeakRef(it)));
+        }
+        for (let i = 0; i < 10; i += 1) {
+          await new Promise(setImmediate);
+          gc();
+        }
+        const isKept = (modules) => modules.some((reference) => reference.deref() !== undefined);
+        console.log(references.filter(isKept).length);
+        process.exit();
+      })();`,
+      '--expose-gc',
+    );
+    // The last one is in the cache; the starter of the broker has a listener for its end.
+    expect(kept).toBeLessThanOrEqual(MAX_ATTACHED + 2);
+  },
+);
 
 test.each([
   ["locks.request('a', () => {})"],
