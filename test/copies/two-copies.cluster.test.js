@@ -32,3 +32,19 @@ describe.each(['copy', 'other-version'])('with the copy %s', (copy) => {
     expect(run('shared')).toBe('granted');
   });
 });
+
+describe('two copies of one version', () => {
+  const run = (action) => copies.run(action, { HOLDFAST_URL: cluster.url('copies') });
+
+  test('a reentrant request is covered by a lock of the other', () => {
+    expect(run('reentrant')).toBe('granted');
+  });
+
+  test('a cycle over both is found', () => {
+    expect(run('deadlock')).toBe('DeadlockError');
+  });
+
+  test('a mutex of one uses the lock manager of the other', () => {
+    expect(run('manager')).toEqual([true, 'ran', false]);
+  });
+});
