@@ -32,14 +32,15 @@ Result<UniqueFd> OpenFifo(int directory, const char* name, int access) {
     return Status(StatusCode::kClosed, "the owner of the doorbell has gone", errno);
   }
   if (!fd && (errno == ELOOP || errno == EISDIR)) {
-    return Status(StatusCode::kNoAccess, "a file with the name of a doorbell is no doorbell; remove it",
-                  errno);
+    return Status(StatusCode::kNoAccess,
+                  "a file with the name of a doorbell is no doorbell; remove it", errno);
   }
   if (!fd) return OsError("cannot open a doorbell");
   struct stat found {};
   if (fstat(fd.get(), &found) == -1) return OsError("cannot examine a doorbell");
   if (!S_ISFIFO(found.st_mode) || found.st_uid != geteuid()) {
-    return Status(StatusCode::kNoAccess, "a file with the name of a doorbell is no doorbell; remove it");
+    return Status(StatusCode::kNoAccess,
+                  "a file with the name of a doorbell is no doorbell; remove it");
   }
   return fd;
 }

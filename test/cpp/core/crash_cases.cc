@@ -34,9 +34,8 @@ void MarkDirty(CrashScene& scene) {
 }
 
 // The other content of the segment during the operation.
-const char* const kNamesOfSituations[kSituations] = {"alone", "beside other locks",
-                                                     "with returned cells",
-                                                     "among sleepers with events", "watched"};
+const char* const kNamesOfSituations[kSituations] = {
+    "alone", "beside other locks", "with returned cells", "among sleepers with events", "watched"};
 
 }  // namespace
 
