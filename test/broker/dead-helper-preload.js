@@ -7,6 +7,9 @@ const { isMainThread, parentPort } = require('node:worker_threads');
 const failure = new Error('by the preloaded module');
 
 if (!isMainThread && process.env.HOLDFAST_TEST_HELPER === 'starts not') throw failure;
+if (!isMainThread && process.env.HOLDFAST_TEST_HELPER === 'starts late') {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000);
+}
 if (!isMainThread) {
   parentPort.on('message', ({ what }) => {
     if (what === process.env.HOLDFAST_TEST_HELPER) throw failure;

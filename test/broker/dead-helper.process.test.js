@@ -46,6 +46,10 @@ test('a thread whose helper does not start learns it, and the program why', asyn
   });
 });
 
+test('a helper that starts late is no silence of the broker: a free lock is granted', async () => {
+  expect(await run('starts late')).toBe('ran');
+});
+
 test('a thread whose helper ends learns it, and has no lock; the next one gets it', async () => {
   expect(await run('wait')).toEqual({
     told: [invalidState(/has ended/), [[], []], 'ran'],

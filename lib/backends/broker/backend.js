@@ -699,8 +699,8 @@ class BrokerBackend {
    */
   #requestOutcome(tracked, timeout) {
     try {
-      const until = performance.now() + timeout + MAX_UNDECIDED_MS;
       let outcome = this.#awaitOutcome(tracked.id, timeout);
+      const until = performance.now() + MAX_UNDECIDED_MS;
       while (outcome[0] === 'timeout' && performance.now() < until && this.#isFree(tracked)) {
         outcome = this.#awaitOutcome(tracked.id, RECHECK_MS);
       }

@@ -86,7 +86,8 @@ class SyncHelper {
    */
   call(rpc, isFlushed, timeout, state) {
     const end = machineNow() + timeout;
-    let answer = this.#call(rpc, isFlushed ? undefined : state(), timeout);
+    this.#awaitStart(); // its start is no silence of the broker
+    let answer = this.#call(rpc, isFlushed ? undefined : state(), Math.max(0, end - machineNow()));
     // The helper's connection, or its broker, has gone meanwhile: the next one gets the whole
     // state.
     while (answer?.isLost) {
@@ -126,15 +127,21 @@ class SyncHelper {
     const last = Atomics.load(this.#words, NUMBER);
     if (last === number) return true;
     if (phase === ENDED) throw invalidStateError('The helper thread of requestSync() has ended');
-    if (phase === STARTING) this.#waitForStart(ms);
     Atomics.wait(this.#words, NUMBER, last, ms);
     return Atomics.load(this.#words, NUMBER) === number ? true : undefined;
   }
 
-  /** @param {number} ms  at most that long, however long this thread was stopped meanwhile */
-  #waitForStart(ms) {
-    this.#startMs += ms;
-    if (this.#startMs <= this.#maxStartMs) return;
+  #awaitStart() {
+    waitInSlices(Infinity, (ms) => {
+      if (Atomics.load(this.#words, PHASE) !== STARTING) return true;
+      this.#startMs += ms; // at most, however long this thread was stopped meanwhile
+      if (this.#startMs > this.#maxStartMs) this.#refuseStart();
+      Atomics.wait(this.#words, PHASE, STARTING, ms);
+      return undefined;
+    });
+  }
+
+  #refuseStart() {
     this.#noteEnd();
     this.close();
     throw invalidStateError(
@@ -154,6 +161,7 @@ class SyncHelper {
  */
 function notePhases(words) {
   Atomics.compareExchange(words, PHASE, STARTING, RUNNING);
+  Atomics.notify(words, PHASE);
   process.on('exit', () => Atomics.store(words, PHASE, ENDED));
 }
 
