@@ -30,15 +30,16 @@ constexpr uint64_t kNearTurnNs = 250'000;
 
 }  // namespace
 
-AgentWrap::AgentWrap(napi_env env, std::unique_ptr<core::Agent> agent, bool sweeps,
-                     std::span<uint32_t> words)
+[[gnu::cold]] AgentWrap::AgentWrap(napi_env env, std::unique_ptr<core::Agent> agent, bool sweeps,
+                                   std::span<uint32_t> words)
     : env_(env), agent_(std::move(agent)), words_(words.data()), sweeps_(sweeps) {
   agent_->SetBiasObserver(this);
 }
 
-std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env, const core::AttachOptions& options,
-                                           const uint64_t (&client_id)[2], napi_value buffer,
-                                           napi_value on_events) {
+[[gnu::cold]] std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env,
+                                                         const core::AttachOptions& options,
+                                                         const uint64_t (&client_id)[2],
+                                                         napi_value buffer, napi_value on_events) {
   const auto fail = [env](const Status& status) {
     Throw(env, status);
     return nullptr;
@@ -79,7 +80,7 @@ std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env, const core::AttachOptio
   return wrap;
 }
 
-napi_value AgentWrap::GiveToJs(std::unique_ptr<AgentWrap> agent) {
+[[gnu::cold]] napi_value AgentWrap::GiveToJs(std::unique_ptr<AgentWrap> agent) {
   const napi_env env = agent->env_;
   const napi_value functions = agent->Functions();
   const auto free = [](napi_env, void* collected, void*) {
@@ -95,7 +96,7 @@ napi_value AgentWrap::GiveToJs(std::unique_ptr<AgentWrap> agent) {
   return functions;
 }
 
-napi_value AgentWrap::Functions() {
+[[gnu::cold]] napi_value AgentWrap::Functions() {
   JsObject functions(env_);
   const auto add = [&](const char* name, napi_callback callback) {
     functions.Set(name, ToJsFunction(env_, name, callback, this));
@@ -138,16 +139,16 @@ napi_value AgentWrap::Functions() {
 }
 
 // Called however the environment ends.
-void AgentWrap::OnEnvironmentEnd(void* self) {
+[[gnu::cold]] void AgentWrap::OnEnvironmentEnd(void* self) {
   static_cast<AgentWrap*>(self)->Close(core::EndReason::kOwnerDied);
 }
 
-void AgentWrap::CloseAtEnd() {
+[[gnu::cold]] void AgentWrap::CloseAtEnd() {
   (void)napi_remove_env_cleanup_hook(env_, &AgentWrap::OnEnvironmentEnd, this);
   Close(core::EndReason::kOwnerDied);
 }
 
-void AgentWrap::Close(core::EndReason reason) {
+[[gnu::cold]] void AgentWrap::Close(core::EndReason reason) {
   if (handles_ != nullptr) handles_->Close();
   handles_ = nullptr;
   wait_walk_.reset();
@@ -351,7 +352,7 @@ core::RequestParams ToRequest(uint32_t flags) {
   return request;
 }
 
-Status TooLong() {
+[[gnu::cold]] Status TooLong() {
   return Status(StatusCode::kSegmentFull, "the name is larger than the lock table");
 }
 
@@ -449,7 +450,7 @@ uint64_t AgentWrap::MaxNameUnits() const {
   return agent_ == nullptr ? 0 : agent_->capacity() / sizeof(char16_t);
 }
 
-int32_t AgentWrap::Fail(const Status& status) {
+[[gnu::cold]] int32_t AgentWrap::Fail(const Status& status) {
   last_error_ = status;
   return -1;
 }
@@ -594,18 +595,19 @@ uint32_t AgentWrap::AnswerOf(uint32_t count, bool has_more) {
 }
 
 // snapshot() -> see snapshot_to_js.h; null: a shard is busy, try again; undefined: failed
-napi_value AgentWrap::TakeSnapshot(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::TakeSnapshot(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   return call.self() == nullptr ? Quit(env) : call.self()->ToView(env, &InfosToJs);
 }
 
 // inspect() -> the same with details
-napi_value AgentWrap::Inspect(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::Inspect(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   return call.self() == nullptr ? Quit(env) : call.self()->ToView(env, &DetailsToJs);
 }
 
-napi_value AgentWrap::ToView(napi_env env, napi_value (*to_js)(napi_env, const core::Snapshot&)) {
+[[gnu::cold]] napi_value AgentWrap::ToView(napi_env env,
+                                           napi_value (*to_js)(napi_env, const core::Snapshot&)) {
   if (agent_ == nullptr) {
     last_error_ = Closed();
     return nullptr;
@@ -617,13 +619,13 @@ napi_value AgentWrap::ToView(napi_env env, napi_value (*to_js)(napi_env, const c
   return nullptr;
 }
 
-napi_value AgentWrap::LastError(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::LastError(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   return call.self() == nullptr ? Quit(env) : ToJs(env, call.self()->last_error_);
 }
 
 // close(): releases everything
-napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   AgentWrap* const self = call.self();
   if (self == nullptr) return Quit(env);
@@ -683,7 +685,7 @@ napi_value AgentWrap::RenewBudget(napi_env env, napi_callback_info info) {
 
 // view(slot) -> an ArrayBuffer over the record that endOrBias() has biased there; null: this
 // environment has none
-napi_value AgentWrap::View(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::View(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
   uint32_t slot = 0;
@@ -693,7 +695,7 @@ napi_value AgentWrap::View(napi_env env, napi_callback_info info) {
 }
 
 // tokenView() -> an ArrayBuffer over the newest token of the bucket; null as above
-napi_value AgentWrap::TokenView(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::TokenView(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   AgentWrap* const self = call.self();
   if (self == nullptr) return Quit(env);
@@ -702,7 +704,7 @@ napi_value AgentWrap::TokenView(napi_env env, napi_callback_info info) {
   return self->MakeView(last.atomic(), sizeof(uint64_t), self->token_view_);
 }
 
-napi_value AgentWrap::MakeView(void* data, size_t bytes, JsReference& reference) {
+[[gnu::cold]] napi_value AgentWrap::MakeView(void* data, size_t bytes, JsReference& reference) {
   Detach(reference);
   napi_value view = nullptr;
   const bool is_made =
@@ -719,7 +721,7 @@ void AgentWrap::Detach(JsReference& reference) {
   reference.Reset();
 }
 
-void AgentWrap::DetachViews() {
+[[gnu::cold]] void AgentWrap::DetachViews() {
   for (JsReference& view : views_) Detach(view);
   Detach(token_view_);
 }
@@ -736,7 +738,7 @@ void AgentWrap::OnBiasedSlotFreed(uint32_t slot) {
 
 // usage() -> numbers in the order of TableUsage, the layout version, and the newest token in two
 // halves; undefined: closed
-napi_value AgentWrap::Usage(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::Usage(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   if (call.self() == nullptr) return Quit(env);
   if (call.self()->agent_ == nullptr) return nullptr;
@@ -757,7 +759,7 @@ napi_value AgentWrap::Usage(napi_env env, napi_callback_info info) {
 }
 
 // lifeDescriptors() -> new descriptors, which the caller closes; undefined: failed
-napi_value AgentWrap::LifeDescriptors(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::LifeDescriptors(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   AgentWrap* const self = call.self();
   if (self == nullptr) return Quit(env);
@@ -790,7 +792,7 @@ constexpr int32_t kBusy = 2;
 
 // holdersOf(name, most) -> the values of their details, see snapshot_to_js.h; null: the shard is
 // busy; undefined: failed
-napi_value AgentWrap::HoldersOf(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::HoldersOf(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 2> call(env, info);
   AgentWrap* const self = call.self();
   NameArgument name;
@@ -811,7 +813,7 @@ napi_value AgentWrap::HoldersOf(napi_env env, napi_callback_info info) {
 }
 
 // beginWaitWalk(Uint32Array of ids, with queues) -> 0; -1: failed. Ends an earlier walk.
-napi_value AgentWrap::BeginWaitWalk(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::BeginWaitWalk(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 2> call(env, info);
   AgentWrap* const self = call.self();
   std::span<uint32_t> ids;
@@ -827,7 +829,7 @@ napi_value AgentWrap::BeginWaitWalk(napi_env env, napi_callback_info info) {
 }
 
 // goOnWaitWalk() -> 0: there is more; 1: complete; 2: a shard is busy, try again; -1: failed
-napi_value AgentWrap::GoOnWaitWalk(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::GoOnWaitWalk(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   AgentWrap* const self = call.self();
   if (self == nullptr) return Quit(env);
@@ -840,7 +842,7 @@ napi_value AgentWrap::GoOnWaitWalk(napi_env env, napi_callback_info info) {
 
 // readWaitWalk(most) -> the next requests that were read, like inspect(); both empty: there are no
 // more
-napi_value AgentWrap::ReadWaitWalk(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::ReadWaitWalk(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
   uint32_t max = 0;
@@ -859,7 +861,7 @@ napi_value AgentWrap::ReadWaitWalk(napi_env env, napi_callback_info info) {
 namespace {
 
 // Eleven values per event; lib turns them into objects.
-void Append(JsArray& array, const core::WatchedEvent& event, uint64_t own_namespace) {
+[[gnu::cold]] void Append(JsArray& array, const core::WatchedEvent& event, uint64_t own_namespace) {
   const segment::WatchRingEntry& entry = event.entry;
   array.Append(event.name);
   array.Append(static_cast<uint32_t>(entry.type));
@@ -876,7 +878,7 @@ void Append(JsArray& array, const core::WatchedEvent& event, uint64_t own_namesp
 }
 
 // False: the value is neither a string nor undefined, or JavaScript cannot run any more.
-bool ReadName(napi_env env, napi_value value, std::optional<std::u16string>& name) {
+[[gnu::cold]] bool ReadName(napi_env env, napi_value value, std::optional<std::u16string>& name) {
   napi_valuetype type{};
   if (napi_typeof(env, value, &type) != napi_ok) return false;
   return type == napi_undefined || Read(env, value, name.emplace());
@@ -885,7 +887,7 @@ bool ReadName(napi_env env, napi_value value, std::optional<std::u16string>& nam
 }  // namespace
 
 // openWatch(name or undefined) -> id; -1: failed
-napi_value AgentWrap::OpenWatch(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::OpenWatch(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
   std::optional<std::u16string> name;
@@ -897,7 +899,7 @@ napi_value AgentWrap::OpenWatch(napi_env env, napi_callback_info info) {
 }
 
 // readWatch(id, most) -> WATCH_EVENT_FIELDS values per event; undefined: failed
-napi_value AgentWrap::ReadWatch(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::ReadWatch(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 2> call(env, info);
   AgentWrap* const self = call.self();
   uint32_t id = 0;
@@ -922,7 +924,7 @@ napi_value AgentWrap::ReadWatch(napi_env env, napi_callback_info info) {
 
 // armWatch(id) -> true: an event is being written right now. The next event after that calls
 // on_events(), once.
-napi_value AgentWrap::ArmWatch(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::ArmWatch(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   uint32_t id = 0;
   if (call.self() == nullptr || !Read(env, call[0], id)) return Quit(env);
@@ -934,7 +936,7 @@ napi_value AgentWrap::ArmWatch(napi_env env, napi_callback_info info) {
 }
 
 // pauseWatch(id, boolean): true: incidents only from now on
-napi_value AgentWrap::PauseWatch(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::PauseWatch(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 2> call(env, info);
   uint32_t id = 0;
   bool is_paused = false;
@@ -946,7 +948,7 @@ napi_value AgentWrap::PauseWatch(napi_env env, napi_callback_info info) {
 }
 
 // closeWatch(id)
-napi_value AgentWrap::CloseWatch(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value AgentWrap::CloseWatch(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   uint32_t id = 0;
   if (call.self() == nullptr || !Read(env, call[0], id)) return Quit(env);

@@ -18,7 +18,7 @@ bool ReadNumbers(napi_env env, napi_value value, napi_typedarray_type type, std:
 
 }  // namespace
 
-napi_value Quit(napi_env env) {
+[[gnu::cold]] napi_value Quit(napi_env env) {
   bool is_pending = false;
   if (napi_is_exception_pending(env, &is_pending) != napi_ok || is_pending) return nullptr;
   (void)napi_throw_type_error(env, "ERR_HOLDFAST_ARGUMENT",
@@ -69,7 +69,8 @@ napi_value ToJs(napi_env env, std::u16string_view units) {
   return status == napi_ok ? result : nullptr;
 }
 
-napi_value ToJsFunction(napi_env env, const char* name, napi_callback callback, void* self) {
+[[gnu::cold]] napi_value ToJsFunction(napi_env env, const char* name, napi_callback callback,
+                                      void* self) {
   napi_value result = nullptr;
   const napi_status status =
       napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, self, &result);
@@ -80,7 +81,7 @@ napi_value ToJsFunction(napi_env env, const char* name, napi_callback callback, 
 // it has terminated JavaScript below a native call until the loop stops. So a call to V8 comes
 // first whose refusal Node-API reports, and that runs no code of the program. Node-API also refuses
 // if an exception is pending; no caller continues with a pending exception here.
-void DetachBuffer(napi_env env, napi_value buffer) {
+[[gnu::cold]] void DetachBuffer(napi_env env, napi_value buffer) {
   napi_value key = nullptr;
   bool has = false;
   if (napi_create_string_latin1(env, "", 0, &key) != napi_ok) return;

@@ -18,7 +18,7 @@ constexpr uint64_t kLookInterval = 20'000;
 
 }  // namespace
 
-napi_value LoopHook::Open(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value LoopHook::Open(napi_env env, napi_callback_info info) {
   const Call<void, 2> call(env, info);
   std::span<double> cells;
   if (!Read(env, call[0], cells) || cells.size() < kCellCount) return Quit(env);
@@ -36,7 +36,7 @@ napi_value LoopHook::Open(napi_env env, napi_callback_info info) {
   return Quit(env);
 }
 
-napi_value LoopHook::Functions(napi_value cells, napi_value run) {
+[[gnu::cold]] napi_value LoopHook::Functions(napi_value cells, napi_value run) {
   JsObject functions(env_);
   functions.Set("wake", ToJsFunction(env_, "wake", &LoopHook::WakeByJs, this));
   functions.Set("isIdle", ToJsFunction(env_, "isIdle", &LoopHook::IsIdleByJs, this));
@@ -46,7 +46,7 @@ napi_value LoopHook::Functions(napi_value cells, napi_value run) {
   return functions.result();
 }
 
-bool LoopHook::BelongTo(napi_value functions) {
+[[gnu::cold]] bool LoopHook::BelongTo(napi_value functions) {
   if (!functions_.Know(env_, functions) ||
       napi_add_env_cleanup_hook(env_, &LoopHook::OnEnvironmentEnd, this) != napi_ok) {
     return false;
@@ -62,7 +62,7 @@ bool LoopHook::BelongTo(napi_value functions) {
 }
 
 // None of these can fail.
-void LoopHook::Init(uv_loop_t* loop) {
+[[gnu::cold]] void LoopHook::Init(uv_loop_t* loop) {
   loop_ = loop;
   (void)uv_prepare_init(loop, &prepare_);
   (void)uv_check_init(loop, &check_);
@@ -78,10 +78,10 @@ void LoopHook::Init(uv_loop_t* loop) {
 }
 
 // The environment ends, in whatever way: nothing is called any more.
-void LoopHook::OnEnvironmentEnd(void* self) { static_cast<LoopHook*>(self)->Close(); }
+[[gnu::cold]] void LoopHook::OnEnvironmentEnd(void* self) { static_cast<LoopHook*>(self)->Close(); }
 
 // Also at the end of an environment, after OnEnvironmentEnd().
-void LoopHook::OnCollected(napi_env env, void* self, void*) {
+[[gnu::cold]] void LoopHook::OnCollected(napi_env env, void* self, void*) {
   auto* const hook = static_cast<LoopHook*>(self);
   if (hook->is_open_) {
     (void)napi_remove_env_cleanup_hook(env, &LoopHook::OnEnvironmentEnd, hook);
@@ -94,7 +94,7 @@ void LoopHook::Unref() {
   if (--references_ == 0) delete this;
 }
 
-void LoopHook::Close() {
+[[gnu::cold]] void LoopHook::Close() {
   is_open_ = false;
   run_.Reset();
   functions_.Reset();
@@ -119,7 +119,7 @@ napi_value LoopHook::IsIdleByJs(napi_env env, napi_callback_info info) {
   return self == nullptr ? nullptr : ToJs(env, self->is_open_ && self->IsLoopIdle());
 }
 
-napi_value LoopHook::ReportByJs(napi_env env, napi_callback_info info) {
+[[gnu::cold]] napi_value LoopHook::ReportByJs(napi_env env, napi_callback_info info) {
   const Call<LoopHook, 1> call(env, info);
   if (call.self() != nullptr) (void)napi_fatal_exception(env, call[0]);
   return nullptr;

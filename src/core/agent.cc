@@ -64,8 +64,8 @@ uint32_t FirstSleep(uint32_t generation) {
 
 }  // namespace
 
-Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
-             platform::Doorbell doorbell)
+[[gnu::cold]] Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
+                           platform::Doorbell doorbell)
     : attachment_(std::move(attachment)),
       self_(self),
       entry_(attachment_->lock_table().segment().agent(self.index)),
@@ -76,8 +76,8 @@ Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
   attachment_->worker().AddWaiter(waiter_);
 }
 
-Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
-                                           const uint64_t (&client_id)[2]) {
+[[gnu::cold]] Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
+                                                         const uint64_t (&client_id)[2]) {
   Result<std::shared_ptr<Attachment>> attachment = Attachment::Attach(options);
   if (!attachment.ok()) return attachment.status();
   const Result<AgentRef> self = ClaimAgent(**attachment, client_id, options.thread_id);
@@ -142,7 +142,7 @@ void Agent::SweepAt(uint64_t now_ns) {
 
 // No event reports a record that corruption has removed. A missing record leads to a rescan, which
 // searches the shard for the record from inside, and ends the request if the record is gone.
-void Agent::CheckRecords() {
+[[gnu::cold]] void Agent::CheckRecords() {
   segment::Segment& segment = attachment_->lock_table().segment();
   const auto size = static_cast<uint32_t>(entries_.size());
   for (uint32_t i = 0; i < std::min(size, kRecordsPerSweep); ++i) {
@@ -229,7 +229,7 @@ void Agent::EndRecord(const RecordRef& record) {
   });
 }
 
-Result<Snapshot> Agent::TakeSnapshot(uint64_t timeout_ns) {
+[[gnu::cold]] Result<Snapshot> Agent::TakeSnapshot(uint64_t timeout_ns) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   Result<Snapshot> snapshot = core::TakeSnapshot(attachment_->lock_table(), timeout_ns);
@@ -304,12 +304,12 @@ void Agent::CountWaiting(bool waits) {
   }
 }
 
-Result<uint32_t> Agent::OpenWatch(std::optional<std::u16string> name) {
+[[gnu::cold]] Result<uint32_t> Agent::OpenWatch(std::optional<std::u16string> name) {
   const Status usable = CheckUsable();
   return usable.ok() ? watches_.Open(std::move(name)) : usable;
 }
 
-Status Agent::ReadWatch(uint32_t id, size_t max, std::vector<WatchedEvent>& events) {
+[[gnu::cold]] Status Agent::ReadWatch(uint32_t id, size_t max, std::vector<WatchedEvent>& events) {
   Status usable = CheckUsable();
   if (usable.ok()) watches_.Read(id, max, events);
   return usable;
@@ -317,9 +317,9 @@ Status Agent::ReadWatch(uint32_t id, size_t max, std::vector<WatchedEvent>& even
 
 // A forked child has a copy only: the locks, the slot and the background thread belong to its
 // parent. So nothing is torn down, here or later.
-void Agent::LeaveToParent() { (void)new std::shared_ptr<Attachment>(attachment_); }
+[[gnu::cold]] void Agent::LeaveToParent() { (void)new std::shared_ptr<Attachment>(attachment_); }
 
-void Agent::Close(EndReason reason) {
+[[gnu::cold]] void Agent::Close(EndReason reason) {
   if (is_closed_) return;
   is_closed_ = true;
   if (attachment_->IsForkedChild()) return LeaveToParent();
@@ -413,7 +413,7 @@ bool Agent::IsIdle() const {
 }
 
 // Whether it ended any.
-bool Agent::EndIdleBiased() {
+[[gnu::cold]] bool Agent::EndIdleBiased() {
   bool has_ended = false;
   for (uint32_t slot = 0; slot < BiasedSlots::kMax; ++slot) {
     const uint32_t id = biased_slots_.IdOf(slot);
@@ -432,7 +432,7 @@ bool Agent::EndIdleBiased() {
 
 // Ends what was not used since the last sweep, so that an idle process has nothing to sweep for,
 // and what others have revoked, so that the table has its cells back.
-void Agent::SweepBiased() {
+[[gnu::cold]] void Agent::SweepBiased() {
   for (uint32_t slot = 0; slot < BiasedSlots::kMax; ++slot) {
     const uint32_t id = biased_slots_.IdOf(slot);
     if (id == BiasedSlots::kNone) continue;
@@ -597,7 +597,7 @@ void Agent::FreeBuffer(const OperationBuffer& buffer, uint32_t shard) {
       });
 }
 
-void Agent::FreeRetired() {
+[[gnu::cold]] void Agent::FreeRetired() {
   std::erase_if(retired_, [this](const Retired& retired) {
     const bool is_unlinked = retired.is_unlinked->load();
     if (is_unlinked) attachment_->operations().Free(retired.buffer);
@@ -617,7 +617,7 @@ void Agent::DeferEntry(uint32_t shard, const LockTable::OperationRef& operation)
   attachment_->worker().Defer(shard, this, [deferred] { return (*deferred)(); });
 }
 
-void Agent::ReadWorkerReports(std::vector<RequestEvent>& events) {
+[[gnu::cold]] void Agent::ReadWorkerReports(std::vector<RequestEvent>& events) {
   std::vector<uint32_t> done;
   std::vector<WorkerReports::Stall> stalls;
   std::vector<WorkerReports::End> ends;
@@ -720,7 +720,8 @@ void Agent::Settle(uint32_t id, const Result<RequestReply>& reply,
   }
 }
 
-Result<RequestReply> Agent::AnswerMiss(const Operation& operation, const RequestReply& reply) {
+[[gnu::cold]] Result<RequestReply> Agent::AnswerMiss(const Operation& operation,
+                                                     const RequestReply& reply) {
   const OperationCell& cell = CellOf(operation.buffer);
   segment::OperationTexts texts;
   if (!segment::ReadTexts(attachment_->lock_table().segment(), operation.buffer.id, cell, texts)) {
@@ -762,9 +763,9 @@ Result<RequestReply> Agent::AnswerLater(uint32_t id, const segment::ResourceName
 }
 
 // Ending the records of the dead takes as long as they have many: the background worker does it.
-Result<bool> Agent::PostponeIfDead(uint32_t id, const segment::ResourceName& name,
-                                   const RequestParams& request, const Blocker& blocker,
-                                   int attempts) {
+[[gnu::cold]] Result<bool> Agent::PostponeIfDead(uint32_t id, const segment::ResourceName& name,
+                                                 const RequestParams& request,
+                                                 const Blocker& blocker, int attempts) {
   std::vector<segment::ProcessRef> dead;
   const auto add_if_dead = [&](segment::ProcessRef process) {
     if (process.generation == 0 || attachment_->host().IsAlive(process)) return;
@@ -806,7 +807,8 @@ Result<bool> Agent::PostponeIfDead(uint32_t id, const segment::ResourceName& nam
   return true;
 }
 
-void Agent::SubmitPostponed(uint32_t id, int attempts, std::vector<RequestEvent>& events) {
+[[gnu::cold]] void Agent::SubmitPostponed(uint32_t id, int attempts,
+                                          std::vector<RequestEvent>& events) {
   const auto found = postponed_.find(id);
   if (found == postponed_.end()) return;  // it has ended meanwhile
   Postponed postponed = std::move(found->second);
@@ -843,7 +845,7 @@ Loss Agent::EndLater(uint32_t id, EndReason reason, CellState seen) {
   return is_held ? Loss::kUnknown : Loss::kNone;
 }
 
-void Agent::EndByWorker(uint32_t id, EndReason reason, CellState seen) {
+[[gnu::cold]] void Agent::EndByWorker(uint32_t id, EndReason reason, CellState seen) {
   const RecordRef record = entries_[id].record;
   attachment_->worker().Defer(
       record.shard, this,
@@ -864,8 +866,8 @@ void Agent::EndByWorker(uint32_t id, EndReason reason, CellState seen) {
 
 // An agent's view of which request waits for which.
 
-Result<std::unique_ptr<WaitWalk>> Agent::BeginWaitWalk(std::span<const uint32_t> ids,
-                                                       bool with_queues) {
+[[gnu::cold]] Result<std::unique_ptr<WaitWalk>> Agent::BeginWaitWalk(std::span<const uint32_t> ids,
+                                                                     bool with_queues) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   std::vector<RecordRef> starts;
@@ -878,13 +880,13 @@ Result<std::unique_ptr<WaitWalk>> Agent::BeginWaitWalk(std::span<const uint32_t>
                                     std::move(starts));
 }
 
-Result<bool> Agent::GoOn(WaitWalk& walk) {
+[[gnu::cold]] Result<bool> Agent::GoOn(WaitWalk& walk) {
   Result<bool> is_read = walk.GoOn(kNoWait);
   RepairIfBusy(is_read.status());
   return is_read;
 }
 
-Result<Snapshot> Agent::HoldersOf(const segment::ResourceName& name, uint32_t max) {
+[[gnu::cold]] Result<Snapshot> Agent::HoldersOf(const segment::ResourceName& name, uint32_t max) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   Result<std::vector<RecordCopy>> holders =
@@ -988,7 +990,7 @@ void Agent::TakeEvents(std::vector<RequestEvent>& events) {
 }
 
 // Events may be missing: reads the records of all requests, a piece per call.
-void Agent::BeginRescan() {
+[[gnu::cold]] void Agent::BeginRescan() {
   entry_.rescan.Exchange(0);
   ++scan_;
   rescan_ = {};
@@ -997,7 +999,7 @@ void Agent::BeginRescan() {
   segment::DisownShards(attachment_->lock_table().segment(), self_.process, attachment_->host());
 }
 
-void Agent::Rescan(std::vector<RequestEvent>& events) {
+[[gnu::cold]] void Agent::Rescan(std::vector<RequestEvent>& events) {
   segment::Segment& segment = attachment_->lock_table().segment();
   const uint32_t shards = segment.geometry().shards;
   std::vector<RecordEvent> found;
@@ -1049,7 +1051,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
 }
 
 // The shard is busy. Once it is free, the doorbell makes this agent try again.
-void Agent::RescanLater(uint32_t shard) {
+[[gnu::cold]] void Agent::RescanLater(uint32_t shard) {
   rescan_.is_complete = false;
   attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
     WakeQueue wake_queue(attachment->lock_table().segment(), attachment->host());
@@ -1075,7 +1077,7 @@ Agent::Entry* Agent::Find(const RecordEvent& record) {
 // REQUIRES: it was read inside its shard, and the answers after that: entering executes the
 // publication list, so the record of an operation has an entry now. The loss of a release that is
 // awaited is read from its record, which the worker or the publication list ends.
-bool Agent::IsUnknown(const RecordEvent& record) {
+[[gnu::cold]] bool Agent::IsUnknown(const RecordEvent& record) {
   if (Find(record) != nullptr) return false;
   if (record.request_id >= entries_.size()) return true;
   const Entry& entry = entries_[record.request_id];
@@ -1086,7 +1088,7 @@ bool Agent::IsUnknown(const RecordEvent& record) {
 }
 
 // Ends records of a shard that no request owns: corruption may have made any number of them.
-void Agent::EndByWorker(uint32_t shard, std::vector<RecordRef> records) {
+[[gnu::cold]] void Agent::EndByWorker(uint32_t shard, std::vector<RecordRef> records) {
   constexpr size_t kRecordsPerTask = 128;  // so that Close() does not wait for all of them
   // The worker copies a task before each attempt; all attempts share the rest.
   auto rest = std::make_shared<std::vector<RecordRef>>(std::move(records));

@@ -108,7 +108,7 @@ bool Combiner::RunRequest(CellId id, OperationCell& operation, const AgentRef& a
 }
 
 // After a death inside: if the request was executed and not marked, its record waits or holds.
-bool Combiner::AnswerFromRecord(OperationCell& operation, const AgentRef& agent) {
+[[gnu::cold]] bool Combiner::AnswerFromRecord(OperationCell& operation, const AgentRef& agent) {
   CellId id = segment::AgentList(shard_, agent.index).First();
   for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
     const RequestCell* const request = shard_.RequestAt(id);
@@ -158,7 +158,7 @@ bool Combiner::RunEnd(OperationCell& operation) {
 
 // Inside the shard, unlike elsewhere, because the operations behind this one must wait for it. It
 // is rare, and takes as long as one system call.
-Status Combiner::Grow(uint32_t cells) {
+[[gnu::cold]] Status Combiner::Grow(uint32_t cells) {
   ExtentGrowth growth(shard_.segment(), wake_queue_.host(), self_);
   const Result<std::vector<uint32_t>> extents = growth.Claim(cells);
   if (!extents.ok()) return extents.status();

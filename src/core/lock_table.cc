@@ -32,11 +32,11 @@ constexpr int kAttempts = 3;
 // The maximum number of records freed per entry, so that peers can use the shard in between.
 constexpr int kRecordsPerEntry = 128;
 
-Status Broken() {
+[[gnu::cold]] Status Broken() {
   return Status(StatusCode::kSegmentBroken, "the segment is damaged faster than it is repaired");
 }
 
-Status NoSuchShard() {
+[[gnu::cold]] Status NoSuchShard() {
   return Status(StatusCode::kSegmentBroken, "a record of no shard: the segment is damaged");
 }
 
@@ -68,7 +68,7 @@ Result<ShardLock> LockTable::EnterForRead(uint32_t shard, WakeQueue& wake_queue,
   return lock;
 }
 
-void LockTable::Repair(uint32_t shard, WakeQueue& wake_queue) {
+[[gnu::cold]] void LockTable::Repair(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   CountChange(view.header());
   const std::vector<OperationRef> operations = segment::FindOperations(view);
@@ -126,7 +126,8 @@ Result<RequestReply> LockTable::Request(const segment::AgentRef& agent,
 }
 
 // The shard was corrupted while a request was placed. Finds out whether its record exists.
-Result<RequestReply> LockTable::Recover(const RecordRef& record, uint64_t timeout_ns) {
+[[gnu::cold]] Result<RequestReply> LockTable::Recover(const RecordRef& record,
+                                                      uint64_t timeout_ns) {
   WakeQueue wake_queue(segment_, host_);
   Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
@@ -135,7 +136,7 @@ Result<RequestReply> LockTable::Recover(const RecordRef& record, uint64_t timeou
   return request == nullptr ? RequestReply{} : ReplyFromRecord(view, record, *request);
 }
 
-Status LockTable::Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns) {
+[[gnu::cold]] Status LockTable::Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns) {
   ExtentGrowth growth(segment_, host_, self_);
   Result<std::vector<uint32_t>> extents = growth.Claim(cells);
   if (IsForWantOfRoom(extents.status()) && ReclaimExtents(*this, timeout_ns) > 0) {
@@ -192,8 +193,8 @@ Result<bool> LockTable::EndOrBias(const RecordRef& record, uint64_t timeout_ns, 
 }
 
 // A busy shard does not keep the others from being processed.
-Status LockTable::TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
-                                 EndReason reason, bool has_operations) {
+[[gnu::cold]] Status LockTable::TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
+                                               EndReason reason, bool has_operations) {
   Status result;
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
     const Status done = TerminateInShard(agent, shard, timeout_ns, reason, has_operations);
@@ -207,8 +208,9 @@ Status LockTable::TerminateAgent(const segment::AgentRef& agent, uint64_t timeou
   return result;
 }
 
-Status LockTable::TerminateInShard(const segment::AgentRef& agent, uint32_t shard,
-                                   uint64_t timeout_ns, EndReason reason, bool has_operations) {
+[[gnu::cold]] Status LockTable::TerminateInShard(const segment::AgentRef& agent, uint32_t shard,
+                                                 uint64_t timeout_ns, EndReason reason,
+                                                 bool has_operations) {
   const ShardView view(segment_, shard);
   const segment::AgentList list(view, agent.index);
   for (int attempt = 0; attempt < kAttempts;) {
@@ -245,13 +247,14 @@ Status LockTable::TerminateInShard(const segment::AgentRef& agent, uint32_t shar
 // an owner that takes operations puts their records into the lists before it unlocks. If corruption
 // prevents that, the owner marks the corruption. A repair removes that mark first, so the lock
 // comes once more.
-bool LockTable::MayFindMore(uint32_t shard) const {
+[[gnu::cold]] bool LockTable::MayFindMore(uint32_t shard) const {
   segment::ShardHeader& header = segment_.shard(shard);
   return segment::HasOperations(header) || header.lock_word.LoadSeqCst() != 0 ||
          header.dirty.Acquire() != 0 || header.lock_word.LoadSeqCst() != 0;
 }
 
-Status LockTable::ReapInShard(ProcessRef process, uint32_t shard, uint64_t timeout_ns) {
+[[gnu::cold]] Status LockTable::ReapInShard(ProcessRef process, uint32_t shard,
+                                            uint64_t timeout_ns) {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentRef agent = segment_.AgentAt(i);
     if (agent.process != process) continue;
@@ -264,7 +267,7 @@ Status LockTable::ReapInShard(ProcessRef process, uint32_t shard, uint64_t timeo
 
 // The reaper may die at any point. The next one finds each entry that is not free, and its files by
 // it. So the files are removed first.
-Status LockTable::Reap(ProcessRef process, uint64_t timeout_ns, ReapProgress& rest) {
+[[gnu::cold]] Status LockTable::Reap(ProcessRef process, uint64_t timeout_ns, ReapProgress& rest) {
   if (process.slot >= segment_.geometry().processes) return Status();
   Status result;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
@@ -304,7 +307,7 @@ Status LockTable::Reap(ProcessRef process, uint64_t timeout_ns, ReapProgress& re
 // Several processes may reap one process. The last of them may come when a later process of the
 // slot has been reaped: the word must not go back. A corrupted word, of a process that never
 // existed, is replaced.
-void LockTable::NoteCleaned(ProcessRef process) {
+[[gnu::cold]] void LockTable::NoteCleaned(ProcessRef process) {
   segment::ProcessEntry& entry = segment_.process(process.slot);
   uint32_t cleaned = entry.cleaned_generation.Get();
   const uint32_t newest = entry.generation.Acquire();
@@ -313,7 +316,7 @@ void LockTable::NoteCleaned(ProcessRef process) {
   }
 }
 
-void LockTable::AddLockedShards(std::vector<uint32_t>& shards) const {
+[[gnu::cold]] void LockTable::AddLockedShards(std::vector<uint32_t>& shards) const {
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
     const bool is_new = std::find(shards.begin(), shards.end(), shard) == shards.end();
     // Ordered after the ends of the agents: a thread that takes the lock from here on sees them.
@@ -325,7 +328,7 @@ void LockTable::AddLockedShards(std::vector<uint32_t>& shards) const {
 // process is the owner, entering takes the lock over and repairs. Another owner may be reaping the
 // dead process, and may die before it wakes the agents that it grants. Once it has left the shard,
 // its changes are complete, so a later rescan finds them.
-bool LockTable::PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns) {
+[[gnu::cold]] bool LockTable::PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns) {
   return std::erase_if(shards, [&](uint32_t shard) {
            if (!segment::LockWord(segment_, shard).IsLocked()) return true;
            WakeQueue wake_queue(segment_, host_);
@@ -335,9 +338,9 @@ bool LockTable::PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns) {
          }) > 0;
 }
 
-Status LockTable::Rescan(const segment::AgentRef& agent, uint32_t shard, RescanPosition& position,
-                         std::vector<RecordEvent>& records, std::vector<RecordEvent>& popped,
-                         uint64_t timeout_ns) {
+[[gnu::cold]] Status LockTable::Rescan(const segment::AgentRef& agent, uint32_t shard,
+                                       RescanPosition& position, std::vector<RecordEvent>& records,
+                                       std::vector<RecordEvent>& popped, uint64_t timeout_ns) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
@@ -353,8 +356,9 @@ Status LockTable::Rescan(const segment::AgentRef& agent, uint32_t shard, RescanP
 
 // Continues after the last record. If that has gone, begins again, and reads more, so that the
 // rescan ends.
-void LockTable::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& wake_queue,
-                            RescanPosition& position, std::vector<RecordEvent>& records) {
+[[gnu::cold]] void LockTable::ReadRecords(uint16_t agent, const ShardView& view,
+                                          WakeQueue& wake_queue, RescanPosition& position,
+                                          std::vector<RecordEvent>& records) {
   ShardRules rules(view, wake_queue);
   CellId id = segment_.agent_list(agent, view.index()).Get();
   if (position.last.cell != kNoCell) {
@@ -438,13 +442,13 @@ void LockTable::Combine(uint32_t shard, WakeQueue& wake_queue) {
 
 // The owner may have died before it pushed its operation into the publication list. The process
 // that reaps it may have passed this shard already, and would not see the record.
-bool LockTable::IsOwnerDead(const OperationCell& operation) const {
+[[gnu::cold]] bool LockTable::IsOwnerDead(const OperationCell& operation) const {
   const segment::AgentRef agent = segment::AgentOf(segment_, operation);
   return agent.generation != 0 && !host_.IsAlive(agent.process);
 }
 
-void LockTable::ExecuteAfterRepair(const ShardView& view, WakeQueue& wake_queue,
-                                   const std::vector<OperationRef>& operations) {
+[[gnu::cold]] void LockTable::ExecuteAfterRepair(const ShardView& view, WakeQueue& wake_queue,
+                                                 const std::vector<OperationRef>& operations) {
   Combiner combiner(view, wake_queue, self_);
   for (const OperationRef& found : operations) {
     OperationCell* const operation = segment::PendingOperation(view, found);
@@ -457,8 +461,9 @@ void LockTable::ExecuteAfterRepair(const ShardView& view, WakeQueue& wake_queue,
   }
 }
 
-Status LockTable::ExecutePublished(uint32_t shard, const std::vector<OperationRef>& operations,
-                                   uint64_t timeout_ns) {
+[[gnu::cold]] Status LockTable::ExecutePublished(uint32_t shard,
+                                                 const std::vector<OperationRef>& operations,
+                                                 uint64_t timeout_ns) {
   WakeQueue wake_queue(segment_, host_);
   const Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();

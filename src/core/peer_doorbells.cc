@@ -7,8 +7,8 @@ namespace holdfast::core {
 
 namespace {
 
-std::string FileName(const segment::Segment& segment, char kind, uint32_t number,
-                     uint32_t generation) {
+[[gnu::cold]] std::string FileName(const segment::Segment& segment, char kind, uint32_t number,
+                                   uint32_t generation) {
   std::string name(1, kind);
   name += std::to_string(number);
   name += '-';
@@ -45,24 +45,32 @@ Status PeerDoorbells::TryRing(const segment::AgentRef& agent) {
     it = peers_.end();
   }
   if (it == peers_.end()) {
-    Result<platform::PeerDoorbell> peer =
-        platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
-    if (!peer.ok() && peer.status().code() == StatusCode::kTooManyFiles) {
-      peers_.clear();
-      peer = platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
-    }
-    if (!peer.ok()) return peer.status();
-    DropWhatLost(peer->fd());
-    if (peers_.size() >= kMax) peers_.clear();
-    it = peers_.emplace(agent.index, Peer{agent.generation, std::move(*peer)}).first;
+    const Status opened = Open(agent);
+    if (!opened.ok()) return opened;
+    it = peers_.find(agent.index);
   }
   const Status rung = it->second.peer.Ring();
   if (!rung.ok()) peers_.erase(it);
   return rung;
 }
 
+// REQUIRES: mutex_.
+[[gnu::cold]] Status PeerDoorbells::Open(const segment::AgentRef& agent) {
+  Result<platform::PeerDoorbell> peer =
+      platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
+  if (!peer.ok() && peer.status().code() == StatusCode::kTooManyFiles) {
+    peers_.clear();
+    peer = platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
+  }
+  if (!peer.ok()) return peer.status();
+  DropWhatLost(peer->fd());
+  if (peers_.size() >= kMax) peers_.clear();
+  peers_.emplace(agent.index, Peer{agent.generation, std::move(*peer)});
+  return Status();
+}
+
 // The program has closed the descriptor of another peer, and the marks of both may be the same.
-void PeerDoorbells::DropWhatLost(int fd) {
+[[gnu::cold]] void PeerDoorbells::DropWhatLost(int fd) {
   const auto other = std::find_if(peers_.begin(), peers_.end(),
                                   [fd](const auto& kept) { return kept.second.peer.fd() == fd; });
   if (other == peers_.end()) return;

@@ -127,7 +127,7 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
 
 // Takes every held lock of the name and holds it instead. The intent is committed first: a repair
 // finds kStealing and takes the locks that are still held (older tickets only).
-void ShardRules::Steal(CellId id, RequestCell& stealer, NameCell& name) {
+[[gnu::cold]] void ShardRules::Steal(CellId id, RequestCell& stealer, NameCell& name) {
   WakeBeforeSteal(stealer, name);
   stealer.state.Publish(CellState::kStealing);
   for (uint32_t steps = 0; steps <= shard_.MaxCells(); ++steps) {
@@ -152,7 +152,7 @@ void ShardRules::Steal(CellId id, RequestCell& stealer, NameCell& name) {
 // waiter is rung here, inside the shard and before the steal: the stealer may die before a later
 // ring. The waiter cannot enter before the stealer has left the shard or died in it; then the
 // waiter finds the stealer, or a shard to repair.
-void ShardRules::WakeBeforeSteal(const RequestCell& stealer, const NameCell& name) {
+[[gnu::cold]] void ShardRules::WakeBeforeSteal(const RequestCell& stealer, const NameCell& name) {
   const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
   if (first == nullptr || shard_.segment().OwnerOf(*first) == shard_.segment().OwnerOf(stealer))
     return;
@@ -161,7 +161,7 @@ void ShardRules::WakeBeforeSteal(const RequestCell& stealer, const NameCell& nam
 
 // A stealer passes requests that already wait, and that did not have its hold limit. Enough of them
 // are notified that at least one of their processes runs.
-void ShardRules::ReportHoldLimit(const NameCell& name) {
+[[gnu::cold]] void ShardRules::ReportHoldLimit(const NameCell& name) {
   constexpr uint32_t kMaxReported = 64;
   CellId id = name.queue_head.Get();
   for (uint32_t reported = 0; id != kNoCell && reported < kMaxReported; ++reported) {
@@ -290,7 +290,7 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
 
 // A death before the state is stored leaves it held, and the next check expires it; after it, lost,
 // and repair makes its agent rescan.
-void ShardRules::Expire(CellId id, RequestCell& request) {
+[[gnu::cold]] void ShardRules::Expire(CellId id, RequestCell& request) {
   const CellId name_id = request.name.Get();
   NameCell* const name = shard_.NameAt(name_id);
   if (name == nullptr) return shard_.MarkDamaged();

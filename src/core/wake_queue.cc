@@ -20,7 +20,7 @@ void WakeQueue::AddToMany(uint32_t agent) {
   if (agent < segment::kMaxAgents) many_[agent / kBits] |= uint64_t{1} << agent % kBits;
 }
 
-void WakeQueue::AddRescan(uint16_t agent) {
+[[gnu::cold]] void WakeQueue::AddRescan(uint16_t agent) {
   if (segment_.agent(agent).owner.Get() == 0) return;
   has_death_ = true;
   segment_.agent(agent).rescan.Exchange(1);
@@ -28,7 +28,7 @@ void WakeQueue::AddRescan(uint16_t agent) {
 }
 
 // Events are linked inside the shards, and a watcher has none (RingArmed).
-void WakeQueue::AddUnrung() {
+[[gnu::cold]] void WakeQueue::AddUnrung() {
   has_death_ = true;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentEntry& agent = segment_.agent(i);
@@ -37,7 +37,7 @@ void WakeQueue::AddUnrung() {
   }
 }
 
-void WakeQueue::RingToRescan(uint16_t agent) {
+[[gnu::cold]] void WakeQueue::RingToRescan(uint16_t agent) {
   if (agent >= segment_.geometry().agents) return;
   segment_.agent(agent).rescan.Exchange(1);
   Ring(agent);

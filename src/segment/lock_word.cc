@@ -74,8 +74,8 @@ constexpr int kLooks = 1000;
 // Could a thread of this process that is inside have stored it? Its mark was stored before the
 // word, so a reader of the word finds the mark in the second scan. Then the same entry must have
 // been over in the first scan; but then the word was cleared before it was read.
-uint32_t ReadWhileNobodyIsInside(platform::CriticalSectionScan& scan,
-                                 const Shared<uint32_t>& word) {
+[[gnu::cold]] uint32_t ReadWhileNobodyIsInside(platform::CriticalSectionScan& scan,
+                                               const Shared<uint32_t>& word) {
   for (int look = 0; look < kLooks; ++look) {
     if (!scan.IsNobodyInside()) continue;
     const uint32_t seen = word.Acquire();
@@ -84,7 +84,7 @@ uint32_t ReadWhileNobodyIsInside(platform::CriticalSectionScan& scan,
   return 0;
 }
 
-void Disown(Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
+[[gnu::cold]] void Disown(Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
   ShardHeader& header = segment.shard(shard);
   const LockWord lock(segment, shard);
   platform::CriticalSectionScan scan;
@@ -101,7 +101,7 @@ void Disown(Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
 
 }  // namespace
 
-void DisownShards(Segment& segment, ProcessRef self, Host& host) {
+[[gnu::cold]] void DisownShards(Segment& segment, ProcessRef self, Host& host) {
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (LockWord(segment, shard).Owner() == self) Disown(segment, shard, self, host);
   }

@@ -2,7 +2,7 @@
 
 namespace holdfast::segment {
 
-void RecordPool::Prepare(Segment& segment, uint32_t extent) {
+[[gnu::cold]] void RecordPool::Prepare(Segment& segment, uint32_t extent) {
   const CellId first = segment.FirstCell(extent);
   const uint32_t count = segment.geometry().cells_per_extent;
   for (uint32_t i = 0; i < count; ++i) {
@@ -12,7 +12,7 @@ void RecordPool::Prepare(Segment& segment, uint32_t extent) {
   }
 }
 
-void RecordPool::AddExtent(uint32_t extent, uint32_t claim) {
+[[gnu::cold]] void RecordPool::AddExtent(uint32_t extent, uint32_t claim) {
   Segment& segment = shard_.segment();
   ShardHeader& header = shard_.header();
   const uint32_t count = segment.geometry().cells_per_extent;
@@ -24,7 +24,7 @@ void RecordPool::AddExtent(uint32_t extent, uint32_t claim) {
   header.free_count.Set(header.free_count.Get() + count);
 }
 
-void RecordPool::LinkFree() {
+[[gnu::cold]] void RecordPool::LinkFree() {
   Segment& segment = shard_.segment();
   ShardHeader& header = shard_.header();
   CellId head = kNoCell;

@@ -20,14 +20,14 @@ BootWords ToWords(const platform::BootId& boot_id) {
 
 }  // namespace
 
-Segment::Segment(void* base, const Geometry& geometry)
+[[gnu::cold]] Segment::Segment(void* base, const Geometry& geometry)
     : base_(static_cast<unsigned char*>(base)),
       geometry_(geometry),
       name_key_(ReadNameKey()),
       extent_shift_(static_cast<uint32_t>(std::countr_zero(geometry.cells_per_extent))) {}
 
 // Two copies that agree are right.
-NameKey Segment::ReadNameKey() const {
+[[gnu::cold]] NameKey Segment::ReadNameKey() const {
   NameKey key;
   for (size_t i = 0; i < std::size(key.words); ++i) {
     const auto word = [&](size_t copy) { return header().name_key[copy][i].Get(); };
@@ -36,8 +36,8 @@ NameKey Segment::ReadNameKey() const {
   return key;
 }
 
-void Segment::Initialize(const platform::BootId& boot_id, uint64_t first_token,
-                         const NameKey& key) {
+[[gnu::cold]] void Segment::Initialize(const platform::BootId& boot_id, uint64_t first_token,
+                                       const NameKey& key) {
   SegmentHeader& h = header();
   name_key_ = key;
   for (auto& copy : h.name_key) {
@@ -60,7 +60,7 @@ void Segment::Initialize(const platform::BootId& boot_id, uint64_t first_token,
   h.magic.Publish(kMagic);
 }
 
-Status Segment::CheckHeader() const {
+[[gnu::cold]] Status Segment::CheckHeader() const {
   const SegmentHeader& h = header();
   if (h.magic.Acquire() != kMagic) {
     return Status(StatusCode::kSegmentBroken, "the file is not a holdfast segment; remove it");
@@ -79,7 +79,7 @@ Status Segment::CheckHeader() const {
                 "the sizes in the segment's header are wrong; remove it");
 }
 
-void Segment::AdoptBoot(const platform::BootId& boot_id) {
+[[gnu::cold]] void Segment::AdoptBoot(const platform::BootId& boot_id) {
   const BootWords now = ToWords(boot_id);
   SegmentHeader& h = header();
   if (h.boot_id[0].Get() == now.words[0] && h.boot_id[1].Get() == now.words[1]) return;

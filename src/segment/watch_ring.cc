@@ -139,7 +139,7 @@ WatchRing::Found WatchRing::Read(uint64_t number, WatchRingEntry& entry,
   return text_check.sum() == entry.text_check ? Found::kEntry : Found::kNameless;
 }
 
-void WatchRegistry::Add(const AgentRef& agent) {
+[[gnu::cold]] void WatchRegistry::Add(const AgentRef& agent) {
   segment_.agent(agent.index).watching.Exchange(agent.generation);
   for (uint32_t i = 0; i < segment_.geometry().shards; ++i) {
     Shared<uint32_t>& watched = segment_.shard(i).watched;
@@ -151,7 +151,7 @@ void WatchRegistry::Add(const AgentRef& agent) {
   }
 }
 
-void WatchRegistry::Remove(const AgentRef& agent) {
+[[gnu::cold]] void WatchRegistry::Remove(const AgentRef& agent) {
   uint32_t generation = agent.generation;
   segment_.agent(agent.index).watching.CompareExchange(generation, 0);
   std::vector<std::pair<uint32_t, uint32_t>> watched_shards;
