@@ -231,7 +231,8 @@ function buildTarget(zig, target) {
   }
   const linked = path.join(work, 'holdfast.node');
   const objects = [...compileSources(zig, target, work), ...extraObjects(zig, target, work)];
-  const link = ['c++', '-target', target.triple, '-g', '-flto', '-O2', ...LINKER_OPTIONS];
+  // Zig builds the C++ library with this level; our objects keep the level of their compilation.
+  const link = ['c++', '-target', target.triple, '-g', '-flto', '-Os', ...LINKER_OPTIONS];
   mustRun(zig, [...link, ...objects, '-o', linked], { env: ZIG_ENV });
   checkBinary(linked, target, GLIBC);
   const stripped = path.join(folder, 'holdfast.node');
