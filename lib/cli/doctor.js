@@ -291,7 +291,7 @@ function checkClock({ endpoint, clockAheadMs }) {
 
 /** @param {Member} member */
 function describeMember(member) {
-  if (member.version === undefined) return 'an etcd that does not tell this user what it is';
+  if (member.version === undefined) return 'an etcd that does not show its version to this user';
   const text = `etcd ${printable(member.version)}`;
   if (member.isLeader === undefined) return text;
   return `${text}, ${member.isLeader ? 'the leader' : 'a follower'}`;
@@ -310,7 +310,7 @@ function checkMember(member) {
   const findings = [first];
   if (member.hasLeader === false) {
     const advice = 'more than half of all members have to run and reach each other';
-    findings.push(fault(`${endpoint} knows no leader: nothing is granted`, advice));
+    findings.push(fault(`${endpoint} has no leader: no lock is granted`, advice));
   }
   if (member.isLearner) {
     const advice = 'promote it (etcdctl member promote), or take it out of the URL';
@@ -349,7 +349,7 @@ function rightsAdvice(why, prefix) {
     return 'the cluster wants a user: etcd://user@host/prefix?passwordFile=FILE';
   }
   if (/authentication is not enabled/.test(why)) {
-    return 'the cluster knows no users: leave user and password out of the URL';
+    return 'the cluster has no users: leave user and password out of the URL';
   }
   if (/permission denied/.test(why)) {
     const grant = `etcdctl role grant-permission ROLE readwrite ${prefix}/ --prefix=true`;
@@ -385,9 +385,7 @@ function checkRights({ prefix, refused, changeMs, members }) {
   const ms = Number(changeMs);
   const text = `keys below '${printable(prefix)}' can be read and written, in ${ms.toFixed(1)} ms`;
   if (ms < SLOW_CHANGE_MS) return [ok(text)];
-  return [
-    warning(text, 'a lock takes twice that: look at the disks and the network of the members'),
-  ];
+  return [warning(text, 'a lock takes twice that: check the disks and the network of the members')];
 }
 
 /** @param {Examination} examination @returns {Finding[]} */

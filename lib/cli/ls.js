@@ -55,7 +55,7 @@ function print(rows, name) {
 /** @param {Options} options */
 function allBuckets(options) {
   if (!isSharedMemory(options)) {
-    throw new CommandError('ls: --all knows buckets in shared memory only', EXIT_STATUS.usage);
+    throw new CommandError('ls: --all lists buckets in shared memory only', EXIT_STATUS.usage);
   }
   const directory = directoryOf(options);
   checkDirectory(directory);

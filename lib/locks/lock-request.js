@@ -456,11 +456,11 @@ class LockRequest {
    */
   start() {
     publishStart(this);
-    let isAsked = false;
+    let isRequested = false;
     try {
       if (this.extras?.enclosing !== undefined) deadlockDetector(); // throws here if it cannot load
       const outcome = this.backend.enqueue(this);
-      isAsked = true;
+      isRequested = true;
       if (outcome !== QUEUED) {
         this.#phase = outcome === REFUSED ? MISSED : GRANTED;
         if (!this.options.steal && mayRunInTurn()) return RESOLVED.then(() => this.run());
@@ -488,7 +488,7 @@ class LockRequest {
       // A then() of the program threw, see thenOrAbort(), or a call at the end of the stack, where
       // none but built-in functions can be called: the end of the request needs more room.
       this.#open = undefined; // the caller gets the error
-      if (isAsked) void apply(then, RESOLVED, [() => this.abort(error)]);
+      if (isRequested) void apply(then, RESOLVED, [() => this.abort(error)]);
       else publishEnd(this, error);
       throw error;
     }

@@ -40,7 +40,7 @@ class SyncRequest {
   outer = undefined;
   isHolding = false;
   /** Whether the backend may have it. */
-  #isAsked = false;
+  #isRequested = false;
   #isGranted = false;
   /** @type {LossReason | undefined} reported while the callback ran */
   #lossReason;
@@ -111,7 +111,7 @@ class SyncRequest {
       return result;
     } catch (error) {
       // A call at the end of the stack throws. Only built-in functions need no room there.
-      if (this.#isAsked) void apply(then, RESOLVED, [() => this.#endLate()]);
+      if (this.#isRequested) void apply(then, RESOLVED, [() => this.#endLate()]);
       publishEnd(this, error);
       throw error;
     }
@@ -126,13 +126,13 @@ class SyncRequest {
   /** @returns {boolean} false if it was refused */
   #wait() {
     const { backend, timeout } = this;
-    this.#isAsked = true;
+    this.#isRequested = true;
     const outcome = backend.enqueue(this);
     if (outcome === GRANTED) return true;
     const answer = outcome === MISSED ? 'missed' : this.#waitUntilDecided();
     if (answer === 'granted') return true;
     if (answer !== 'missed') backend.cancel(this, answer === 'timeout');
-    this.#isAsked = false;
+    this.#isRequested = false;
     if (answer === 'missed') return false;
     if (answer === 'timeout') {
       const holders = findHoldersSync(backend, this.name);
@@ -186,7 +186,7 @@ class SyncRequest {
       (backend.releaseSync === undefined
         ? /** @type {LossReason | undefined} */ (backend.release(this))
         : backend.releaseSync(this));
-    this.#isAsked = false;
+    this.#isRequested = false;
     if (reason === undefined) return;
     const error = new LockLostError(reason, this.token, this.name);
     signalLoss(this, error);

@@ -189,7 +189,7 @@ const proseOfSource = (text, literals) => {
 
 /** The kinds of files, by the ends of their names. */
 const KINDS = [
-  { kind: 'markdown', name: /\.md$/, proseOf: proseOfMarkdown },
+  { kind: 'markdown', name: /\.(?:md|html)$/, proseOf: proseOfMarkdown },
   {
     kind: 'script',
     name: /\.[cm]?[jt]s$/,

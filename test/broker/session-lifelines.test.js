@@ -66,7 +66,7 @@ test('a client whose process is there is asked again, as long as it has not come
   expect(deaths).toEqual([]);
   const { table } = openTable();
   const session = table.openSession('s', { ...DETAILS, lifeline });
-  await lifelines.hasCome(session);
+  await lifelines.onConnected(session);
   const before = asked.length;
   present = 'Tuesday';
   lifelines.watch({ lifeline, pid: process.pid, start: 'Monday' }); // a separate watch again
@@ -89,7 +89,7 @@ test('the start of the process of a new client is noted, and survives the broker
   const { table, records } = openTable();
   const session = table.openSession('s', { ...DETAILS, lifeline: '/nowhere' });
   session.connections = 1;
-  await new SessionLifelines(files, () => {}).hasCome(session);
+  await new SessionLifelines(files, () => {}).onConnected(session);
   for (const journal of [records, [...table.records()]]) {
     const next = openTable().table;
     next.restore(journal);
@@ -105,6 +105,6 @@ test('nothing is noted of who went away while it was looked at: it may have been
     session.connections = 0;
     return 'Tuesday';
   };
-  await new SessionLifelines(files, () => {}).hasCome(session);
+  await new SessionLifelines(files, () => {}).onConnected(session);
   expect(records.map(([kind]) => kind)).toEqual(['S']);
 });

@@ -260,7 +260,7 @@ test('a member that is too old is a fault', async () => {
 
 test('a URL that is none is a wrong command line', () => {
   const { status, stderr } = examine('etcd://127.0.0.1/app?tll=10');
-  expect(stderr).toMatch(/it knows no parameter 'tll'/);
+  expect(stderr).toMatch(/the parameter 'tll' is unknown/);
   expect(status).toBe(64);
 });
 

@@ -27,8 +27,8 @@ function startSession() {
 
 /** All that a request without extras says. */
 const ask = (number, name = 'a') => ({
-  type: 'ask',
-  ask: { number, name, mode: 'exclusive', ifAvailable: false, steal: false, since: 0 },
+  type: 'enqueue',
+  request: { number, name, mode: 'exclusive', ifAvailable: false, steal: false, since: 0 },
 });
 
 /** Whatever was sent before has been looked at. */

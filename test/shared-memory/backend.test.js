@@ -52,7 +52,7 @@ describe('a bucket that is there already', () => {
     expect(emitWarning.mock.calls).toEqual([
       [
         expect.stringMatching(
-          /'default' in .* capacity of 1048576 bytes .* 4194304 were asked for/,
+          /'default' in .* capacity of 1048576 bytes .* 4194304 were requested/,
         ),
         { type: 'HoldfastWarning', code: 'HOLDFAST_CAPACITY' },
       ],

@@ -96,7 +96,7 @@ function playNameQueue() {
 
   function ask(number, options) {
     const request = requestOf(number, options);
-    queue.ask(request);
+    queue.enqueue(request);
     return request;
   }
 

@@ -327,13 +327,13 @@ const readHolders = (calls, name, max) =>
   ]);
 
 /**
- * @param {() => { value: any }} ask  blocks the thread
+ * @param {() => { value: any }} read  blocks the thread
  * @param {string} name
  * @returns {LockDetail[]} none without an answer, or if a blocked thread cannot take the answer
  */
-function readHoldersSync(ask, name) {
+function readHoldersSync(read, name) {
   try {
-    return toHolders(ask().value ?? [], name);
+    return toHolders(read().value ?? [], name);
   } catch {
     return [];
   }
@@ -393,10 +393,10 @@ class Lifeline {
 
   /**
    * @param {BrokerFiles} files
-   * @param {() => void} onAsked  a broker has to know what this client holds
+   * @param {() => void} onPoll  called when a broker needs the state of this client
    * @throws DOMException when it cannot listen: then nothing would show that this thread lives
    */
-  constructor(files, onAsked) {
+  constructor(files, onPoll) {
     this.#files = files;
     const { name, listenAt, publish } = newLifeline(files);
     this.name = name;
@@ -405,7 +405,7 @@ class Lifeline {
       this.#brokers.add(socket);
       socket.on('error', () => socket.destroy());
       socket.on('close', () => this.#brokers.delete(socket));
-      socket.on('data', onAsked);
+      socket.on('data', onPoll);
     });
     this.#server.on('error', () => {}); // publish() finds no socket
     // It listens when this returns. Not by way of the primary process of a cluster.

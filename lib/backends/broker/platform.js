@@ -156,7 +156,7 @@ function homeOfUser() {
     return require('node:os').userInfo().homedir;
   } catch (cause) {
     throw new DOMException(
-      `The system knows no home directory of this user: HOLDFAST_DIR names another directory for ` +
+      `The system has no home directory for this user: HOLDFAST_DIR names another directory for ` +
         `locks (${/** @type {Error} */ (cause).message})`,
       'SecurityError',
     );

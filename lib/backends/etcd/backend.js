@@ -14,7 +14,7 @@ const { QUEUED } = require('../outcome.js');
 const { createRoomCheck } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
-const { RequestTable, toAsk } = require('./request-table.js');
+const { RequestTable, toRequestMessage } = require('./request-table.js');
 const { loadServices } = require('./grpc-library.js');
 const { agents, findOwnRequests } = require('./shared-state.js');
 const { SessionLink } = require('./session-link.js');
@@ -136,42 +136,42 @@ class SessionRpc {
   }
 
   /**
-   * @param {object} question
+   * @param {object} message
    * @returns {Promise<any>}
    * @throws InvalidStateError if no answer has come and the session is over (rejects)
    */
-  ask(question) {
+  call(message) {
     return new Promise((resolve, reject) => {
-      const id = this.#send(question, resolve, reject);
+      const id = this.#send(message, resolve, reject);
       this.#limit(id);
     });
   }
 
   /** The answer of a session that is valid may take longer. @param {number} id */
   #limit(id) {
-    const question = this.#open.get(id);
-    if (question === undefined) return;
-    question.timer = setTimeout(() => {
+    const pending = this.#open.get(id);
+    if (pending === undefined) return;
+    pending.timer = setTimeout(() => {
       if (this.#hasSession()) {
         this.#limit(id);
       } else {
         this.#open.delete(id);
-        question.reject(this.#unanswered());
+        pending.reject(this.#unanswered());
       }
     }, this.#maxAnswerMs).unref();
   }
 
   /**
-   * @param {object} question
+   * @param {object} message
    * @param {(isAnswered: () => boolean) => void} block  until it is answered, or has to do without
    * @returns {any}
    * @throws what it is rejected with; an InvalidStateError where it is not answered
    */
-  callSync(question, block) {
+  callSync(message, block) {
     /** @type {{ value?: unknown, error?: unknown } | undefined} */
     let answer;
     this.#send(
-      question,
+      message,
       (value) => (answer = { value }),
       (error) => (answer = { error }),
     );
@@ -188,11 +188,11 @@ class SessionRpc {
 
   /** @param {{ id: number, value: unknown, error: any }} reply */
   onReply({ id, value, error }) {
-    const question = this.#open.get(id);
+    const pending = this.#open.get(id);
     this.#open.delete(id);
-    clearTimeout(question?.timer);
-    if (error === undefined) question?.resolve(value);
-    else question?.reject(toDOMException(error));
+    clearTimeout(pending?.timer);
+    if (error === undefined) pending?.resolve(value);
+    else pending?.reject(toDOMException(error));
   }
 
   /** @param {() => unknown} makeError */
@@ -205,15 +205,15 @@ class SessionRpc {
   }
 
   /**
-   * @param {object} question
+   * @param {object} message
    * @param {(value: any) => void} resolve
    * @param {(error: unknown) => void} reject
    * @returns {number} its id
    */
-  #send(question, resolve, reject) {
+  #send(message, resolve, reject) {
     this.#lastId += 1;
     this.#open.set(this.#lastId, { resolve, reject });
-    this.#post({ ...question, id: this.#lastId });
+    this.#post({ ...message, id: this.#lastId });
     return this.#lastId;
   }
 }
@@ -393,7 +393,7 @@ class EtcdBackend {
     checkTexts(request, MAX_NAME_UNITS);
     this.#attach();
     const number = this.#requests.add(request);
-    this.#link.post({ type: 'ask', ask: toAsk(number, request) });
+    this.#link.post({ type: 'enqueue', request: toRequestMessage(number, request) });
     return QUEUED;
   }
 
@@ -488,16 +488,16 @@ class EtcdBackend {
   }
 
   async snapshot() {
-    return toOwnSnapshot(await this.#ask({ type: 'inspect' }));
+    return toOwnSnapshot(await this.#call({ type: 'inspect' }));
   }
 
   async inspect() {
-    return toOwnInspection(await this.#ask({ type: 'inspect' }));
+    return toOwnInspection(await this.#call({ type: 'inspect' }));
   }
 
   /** The state of the session, for metrics. */
   status() {
-    return this.#ask({ type: 'status' });
+    return this.#call({ type: 'status' });
   }
 
   /**
@@ -519,9 +519,9 @@ class EtcdBackend {
   holdersOf(name, max, isBlocking = false) {
     if (this.#isClosed) return [];
     this.#attach();
-    const question = { type: 'holdersOf', name, max };
-    if (!isBlocking) return apply(then, this.#ask(question), [undefined, () => []]);
-    return this.#rpc.callSync(question, (isAnswered) => this.#block(Infinity, isAnswered));
+    const message = { type: 'holdersOf', name, max };
+    if (!isBlocking) return apply(then, this.#call(message), [undefined, () => []]);
+    return this.#rpc.callSync(message, (isAnswered) => this.#block(Infinity, isAnswered));
   }
 
   get #isSilentTooLong() {
@@ -610,13 +610,13 @@ class EtcdBackend {
   }
 
   /**
-   * @param {object} question
+   * @param {object} message
    * @returns {Promise<any>}
    */
-  #ask(question) {
+  #call(message) {
     this.#attach();
     this.#loopKeepAlive.ref();
-    const answer = this.#rpc.ask(question);
+    const answer = this.#rpc.call(message);
     const unref = () => {
       if (!this.#isClosed) this.#loopKeepAlive.unref();
     };

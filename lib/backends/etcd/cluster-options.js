@@ -155,7 +155,7 @@ function toClusterOptions(url, options = {}) {
   if (userInfo === undefined && shown !== url) throw urlError(shown, NOT_ESCAPED);
   const parameters = new URLSearchParams(query);
   for (const name of parameters.keys()) {
-    if (!PARAMETERS.includes(name)) throw urlError(shown, `it knows no parameter '${name}'`);
+    if (!PARAMETERS.includes(name)) throw urlError(shown, `the parameter '${name}' is unknown`);
   }
   const endpoints = hosts.split(',').map((host) => toEndpoint(host, shown));
   const prefix = (decode(path, shown) ?? '').replace(/^\/+|\/+$/g, '') || DEFAULT_PREFIX;

@@ -5,7 +5,7 @@
 
 /**
  * A request as the agent sends it to the session.
- * @typedef {object} Ask
+ * @typedef {object} RequestMessage
  * @property {number} number
  * @property {string} name
  * @property {'exclusive' | 'shared'} mode
@@ -53,7 +53,7 @@ class EtcdRequest {
    */
   findOwn = undefined;
 
-  /** @param {Ask} ask */
+  /** @param {RequestMessage} message */
   constructor({ number, name, mode, ifAvailable, steal, since, extras }) {
     this.number = number;
     this.name = name;
@@ -102,7 +102,7 @@ const NO_EXTRAS = { holdLimit: 0, limit: 0, label: '', callSite: '', enclosing: 
  * The details that peers can read.
  * @param {number} number
  * @param {number} since
- * @param {Ask['extras']} extras
+ * @param {RequestMessage['extras']} extras
  */
 function toDetails(number, since, extras = NO_EXTRAS) {
   const { holdLimit, limit, label, callSite, enclosing } = extras;

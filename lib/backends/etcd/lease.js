@@ -11,7 +11,7 @@ const { Backoff } = require('./backoff.js');
 
 /**
  * @typedef {object} KeepAliveHost
- * @property {(sentAt: number, ttlMs: number) => void} onAnswer  sentAt: of its question
+ * @property {(sentAt: number, ttlMs: number) => void} onAnswer  sentAt: of its message
  * @property {(error: unknown) => void} onEnd  it has failed, or the member has ended it
  */
 
@@ -55,19 +55,19 @@ class KeepAliveStream {
     return this.#connection;
   }
 
-  /** A question has no answer yet. */
+  /** Whether a keep-alive message has no answer yet. */
   get isSilent() {
     return this.#sent.length > 0;
   }
 
   /** @param {string} lease */
-  ask(lease) {
+  refresh(lease) {
     this.lastSentAt = steadyNow();
     this.#sent.push(this.lastSentAt);
     this.#stream.write({ ID: lease });
   }
 
-  /** No further question will come; it ends with the last answer. */
+  /** Sends no further message; the stream ends with the last answer. */
   leave() {
     this.#isLeft = true;
     this.#endIfDone();
@@ -227,7 +227,7 @@ class Lease {
         this.#isOpening = true;
         await this.#openStream();
       }
-      this.#stream?.ask(this.id);
+      this.#stream?.refresh(this.id);
     } catch {
       if (!this.#isOver) this.#retrySoon();
     } finally {

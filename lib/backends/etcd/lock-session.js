@@ -19,7 +19,7 @@ const { Session } = require('./session.js');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
-/** @typedef {import('./etcd-request.js').Ask} Ask */
+/** @typedef {import('./etcd-request.js').RequestMessage} RequestMessage */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 
@@ -374,9 +374,9 @@ class LockSession {
     this.#open();
   }
 
-  /** @param {Ask} ask */
-  ask(ask) {
-    const request = new EtcdRequest(ask);
+  /** @param {RequestMessage} message */
+  enqueue(message) {
+    const request = new EtcdRequest(message);
     this.#requests.set(request.number, request);
     this.#watches.after(() => this.#enter(request));
   }
@@ -625,7 +625,7 @@ class LockSession {
     if (this.#session === undefined || this.#isEntered(request)) return;
     if (this.#requests.get(request.number) !== request) return;
     request.leaseId = this.#session.leaseId;
-    this.#queueOf(request.name).ask(request);
+    this.#queueOf(request.name).enqueue(request);
   }
 
   /** The cluster may know of it in this session. @param {EtcdRequest} request */

@@ -119,14 +119,14 @@ class MachineLink {
     };
     // Until it is granted again, a steal is not noticed.
     const granted = () => void this.#readTable(false);
-    this.#ask(new LinkRequest(this.#pokeOf(this.#lease), { granted, lost }));
+    this.#enqueue(new LinkRequest(this.#pokeOf(this.#lease), { granted, lost }));
   }
 
   /**
    * @param {Request} request
    * @returns {boolean} whether it was granted at once; if not, granted() may follow
    */
-  #ask(request) {
+  #enqueue(request) {
     try {
       return this.#table?.enqueue(request) === GRANTED;
     } catch (error) {
@@ -178,7 +178,7 @@ class MachineLink {
       if (lease === this.#lease || lease === this.#next?.lease) continue;
       const granted = () => this.#onEnd(lease, request);
       const request = new LinkRequest(this.#nameOf(lease), { ifAvailable: true, granted });
-      if (this.#ask(request)) granted();
+      if (this.#enqueue(request)) granted();
     }
   }
 
@@ -193,7 +193,7 @@ class MachineLink {
     });
     this.#next = { lease, request };
     // Granted at once: it has ended since it was seen.
-    if (this.#ask(request)) this.#onDeath(lease, request);
+    if (this.#enqueue(request)) this.#onDeath(lease, request);
   }
 
   /**
@@ -220,7 +220,7 @@ class MachineLink {
   #poke(lease) {
     const granted = () => void this.#table?.release(request);
     const request = new LinkRequest(this.#pokeOf(lease), { steal: true, granted });
-    if (this.#ask(request)) granted();
+    if (this.#enqueue(request)) granted();
   }
 }
 

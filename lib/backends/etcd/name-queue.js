@@ -229,7 +229,7 @@ class NameQueue {
   }
 
   /** @param {EtcdRequest} request */
-  ask(request) {
+  enqueue(request) {
     const mayPass = !this.#steps.isRunning && this.#requests.holder !== undefined;
     if (mayPass) this.#steps.add(turnOfLoop); // the release may come right after it
     this.#steps.addTo(this.#enterAll, request);

@@ -10,9 +10,9 @@ const { describe, toDOMException } = require('./etcd-errors.js');
 /**
  * @param {number} number
  * @param {Request} request
- * @returns {import('./etcd-request.js').Ask}
+ * @returns {import('./etcd-request.js').RequestMessage}
  */
-function toAsk(number, { name, mode, ifAvailable, steal, extras }) {
+function toRequestMessage(number, { name, mode, ifAvailable, steal, extras }) {
   const since = dateNow();
   if (extras === undefined) {
     return { number, name, mode, ifAvailable, steal, since, extras };
@@ -340,4 +340,4 @@ class RequestTable {
   }
 }
 
-module.exports = { Entry, toAsk, RequestTable };
+module.exports = { Entry, toRequestMessage, RequestTable };

@@ -60,7 +60,7 @@ async function close() {
 
 /** @type {Record<string, (message: any) => void>} */
 const COMMANDS = {
-  ask: ({ ask }) => session.ask(ask),
+  enqueue: ({ request }) => session.enqueue(request),
   end: ({ number, why }) => session.end(number, why),
   findSelfDeadlock: ({ number, own }) => session.findSelfDeadlock(number, () => toRequestIds(own)),
   isLocked: ({ id, name, min }) => void reply(id, () => session.isLocked(name, min)),

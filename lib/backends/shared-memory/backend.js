@@ -46,7 +46,7 @@ const MAX_COMMAND = 80;
  * @typedef {object} AgentOptions  the native part's options for an agent
  * @property {string} bucket
  * @property {number} capacity  in bytes
- * @property {boolean} asksForCapacity  false: any capacity is accepted
+ * @property {boolean} hasCapacityOption  false: any capacity is accepted
  * @property {string} clientId
  * @property {string} directory  of the bucket
  * @property {boolean} sweeps
@@ -63,7 +63,7 @@ function toAgentOptions(native, clientId, { bucket, directory, capacity, sweeps 
   return {
     bucket: toBucketName(bucket ?? 'default'),
     capacity: capacity ?? native.DEFAULT_CAPACITY,
-    asksForCapacity: capacity !== undefined,
+    hasCapacityOption: capacity !== undefined,
     clientId,
     directory: path.resolve(directory ?? defaultDirectory()),
     sweeps: sweeps ?? true,
@@ -116,14 +116,14 @@ function pathToName({ directory, bucket }) {
  * @param {any} agent  native
  * @param {AgentOptions} options
  */
-function warnOfOtherCapacity(agent, { bucket, directory, asksForCapacity, capacity: asked }) {
-  if (!asksForCapacity) return;
+function warnOfOtherCapacity(agent, { bucket, directory, hasCapacityOption, capacity: requested }) {
+  if (!hasCapacityOption) return;
   const [capacity] = agent.usage();
-  if (capacity === asked) return;
+  if (capacity === requested) return;
   process.emitWarning(
     `The lock table of the bucket '${bucket}' in ${directory} was made with a capacity of ` +
-      `${capacity} bytes and keeps it; ${asked} were asked for. To change it, end all processes ` +
-      'that use the bucket and remove its folder.',
+      `${capacity} bytes and keeps it; ${requested} were requested. To change it, end all ` +
+      'processes that use the bucket and remove its folder.',
     { type: 'HoldfastWarning', code: 'HOLDFAST_CAPACITY' },
   );
 }
@@ -489,12 +489,12 @@ class SharedMemoryBackend {
 
   /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */
   async snapshot() {
-    return view().takeSnapshot(() => this.#ask((agent) => agent.snapshot()));
+    return view().takeSnapshot(() => this.#callAgent((agent) => agent.snapshot()));
   }
 
   /** @returns {Promise<import('../../../types/backend.d.ts').LockInspection>} */
   async inspect() {
-    return view().takeInspection(() => this.#ask((agent) => agent.inspect()));
+    return view().takeInspection(() => this.#callAgent((agent) => agent.inspect()));
   }
 
   /**
@@ -503,7 +503,7 @@ class SharedMemoryBackend {
    * @returns {Promise<import('../../../types/backend.d.ts').WaitWalk>}
    */
   async waitsOf(requestIds, options) {
-    return view().walkWaits((call) => this.#ask(call), requestIds, options);
+    return view().walkWaits((call) => this.#callAgent(call), requestIds, options);
   }
 
   /**
@@ -545,7 +545,7 @@ class SharedMemoryBackend {
    * @returns {boolean}
    */
   isLocked(name, min = 1) {
-    return this.#ask((agent) => agent.isLocked(name, min)) === 1;
+    return this.#callAgent((agent) => agent.isLocked(name, min)) === 1;
   }
 
   /**
@@ -554,7 +554,7 @@ class SharedMemoryBackend {
    */
   watch(name) {
     const create = createWatch(); // load it first: if that fails, there is no watch to close
-    const id = this.#ask((agent) => agent.openWatch(name));
+    const id = this.#callAgent((agent) => agent.openWatch(name));
     const agent = this.#agent;
     const watch = create(agent, id, {
       fail: () => this.#fail(),
@@ -678,7 +678,7 @@ class SharedMemoryBackend {
    * @param {(agent: any) => T} call
    * @returns {T}
    */
-  #ask(call) {
+  #callAgent(call) {
     const hasFailed = (/** @type {T | undefined} */ answer) =>
       answer === undefined || answer === -1;
     let answer = call(this.#attached());

@@ -179,17 +179,17 @@ const DETAILS_AT_ONCE = 64;
 
 /**
  * Reads the locks and requests that can be reached from some requests, a piece at a time.
- * @param {(call: (agent: any) => any) => any} ask  calls the native agent, and throws its error
+ * @param {(call: (agent: any) => any) => any} callAgent  throws the agent's error
  * @param {readonly number[]} requestIds
  * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
  * @returns {Promise<LockInspection>}
  */
-async function walkWaits(ask, requestIds, { withQueues }) {
+async function walkWaits(callAgent, requestIds, { withQueues }) {
   const ids = Uint32Array.from(requestIds);
   const slices = new Slices();
-  ask((agent) => agent.beginWaitWalk(ids, withQueues));
+  callAgent((agent) => agent.beginWaitWalk(ids, withQueues));
   for (let answer = 0; answer !== DONE;) {
-    answer = ask((agent) => agent.goOnWaitWalk());
+    answer = callAgent((agent) => agent.goOnWaitWalk());
     if (answer === BUSY) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     else await slices.pause();
   }
@@ -198,7 +198,7 @@ async function walkWaits(ask, requestIds, { withQueues }) {
   const now = dateNow();
   for (;;) {
     /** @type {[FlatLocks, FlatLocks]} */
-    const [held, pending] = ask((agent) => agent.readWaitWalk(DETAILS_AT_ONCE));
+    const [held, pending] = callAgent((agent) => agent.readWaitWalk(DETAILS_AT_ONCE));
     if (held.length + pending.length === 0) return found;
     found.held.push(...toLockDetails(held, now));
     found.pending.push(...toLockDetails(pending, now));

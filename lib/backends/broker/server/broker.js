@@ -413,7 +413,7 @@ class Broker {
       connection.send(['over', ...this.#rejection]);
       return;
     }
-    this.#hasCome(session, isHelper ? undefined : state.requests);
+    this.#onConnected(session, isHelper ? undefined : state.requests);
     if (!isHelper && session.outlet !== connection) {
       const { outlet } = session;
       session.outlet = connection;
@@ -443,12 +443,12 @@ class Broker {
    * @param {Session} session
    * @param {any[] | undefined} requests  undefined: the client's own thread has not sent them
    */
-  #hasCome(session, requests) {
+  #onConnected(session, requests) {
     if (this.#recovery !== undefined) {
       if (requests === undefined) return; // what a helper thread knows may be old
       this.#recovery.addReport(session, requests);
     }
-    this.#lifelines.hasCome(session);
+    this.#lifelines.onConnected(session);
   }
 
   /**

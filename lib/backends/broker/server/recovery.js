@@ -29,7 +29,7 @@ const MAX_RETRY_MS = 1000;
  * runs.
  */
 const NO_PROCESS = { pid: 0 };
-const COME_BACK = 'come back\n';
+const RECONNECT = 'come back\n';
 
 /**
  * Checks whether clients live that are not connected, as after the death of an earlier broker. Each
@@ -62,7 +62,7 @@ class SessionLifelines {
    * A client is connected, and so is known to live.
    * @param {Session} session
    */
-  async hasCome(session) {
+  async onConnected(session) {
     this.#unwatch(session.lifeline);
     const { startOf } = this.#files.platform;
     if (startOf === undefined || session.start !== undefined) return;
@@ -85,7 +85,7 @@ class SessionLifelines {
     this.#sockets.set(lifeline, socket);
     socket.on('connect', () => {
       isOpen = true;
-      if (client.mustReport) socket.write(COME_BACK);
+      if (client.mustReport) socket.write(RECONNECT);
     });
     socket.on('error', (error) => ({ code } = /** @type {any} */ (error)));
     socket.on('close', async () => {
@@ -256,9 +256,9 @@ class ClientRecovery {
     const { file, where } = this.#damage;
     const missing = this.#describeMissing();
     return invalidStateError(
-      `The journal of the broker is damaged (${where}), and not all clients tell what they hold. ` +
-        `Continue or end the processes that are stopped or busy (${missing}), or end all ` +
-        `programs that use the bucket, then remove the journal: ${file}`,
+      `The journal of the broker is damaged (${where}), and not all clients have reported their ` +
+        `locks. Continue or end the processes that are stopped or busy (${missing}), or end ` +
+        `all programs that use the bucket, then remove the journal: ${file}`,
     );
   }
 

@@ -40,13 +40,13 @@ function sorted(locks, { column, isUp }) {
  */
 function useMatches({ locks, totals, number }, text) {
   const isPart = locks.length < totals.names;
-  const isAsked = isPart && text !== '';
-  const answer = useAnswer(isAsked ? `locks?text=${encodeURIComponent(text)}` : '', number);
+  const isRequested = isPart && text !== '';
+  const answer = useAnswer(isRequested ? `locks?text=${encodeURIComponent(text)}` : '', number);
   if (answer !== undefined) return { ...answer, isSearching: false };
   const wanted = text.toLowerCase();
   const matches = locks.filter(({ name }) => name.toLowerCase().includes(wanted));
   const total = text === '' ? totals.names : matches.length;
-  return { total, locks: matches, isSearching: isAsked };
+  return { total, locks: matches, isSearching: isRequested };
 }
 
 /** @param {Picture} picture @param {boolean} isSearching */
