@@ -74,7 +74,7 @@ const RUNTIMES = [
 const FILES = [
   /\.conformance\.test\.js$/,
   /^test\/broker\/[\w-]+\.test\.js$/,
-  /^test\/broker\/broker-place\.process\.test\.js$/,
+  /^test\/broker\/removed-files\.process\.test\.js$/,
   /^test\/runtimes\/[\w-]+\.test\.js$/,
 ];
 
@@ -86,7 +86,7 @@ const SHORT = [
   '/(acquire|inspect|request-sync|watch)[.]conformance',
   'tasks/(continuation-[\\w-]+|event-loop|post-task|yield)[.]conformance',
   'broker/(reading-barrier|machine-clock)[.]test',
-  'broker/broker-place',
+  'broker/removed-files',
   'runtimes/',
 ].map((pattern) => new RegExp(pattern));
 

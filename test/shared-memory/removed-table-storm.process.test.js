@@ -9,14 +9,14 @@ const { setTimeout: pause } = require('node:timers/promises');
 const { lengthOf } = require('../support/lengths.js');
 const { openLockManager } = require('../../lib/index.js');
 const { randomFrom } = require('../support/process-random.js');
-const { checkPlaceLog, lineOf } = require('./place-storm-log.js');
+const { checkLog, lineOf } = require('./removed-table-storm-log.js');
 
 // The lock table is removed, moved and replaced at random moments, while processes use it, come, go
 // and are killed. HOLDFAST_SEED=<seed> repeats the draws, HOLDFAST_HARMS=<count> sets their number.
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const HARMS_DONE = lengthOf('HOLDFAST_HARMS', { whole: 15, part: 8 });
 const PROCESSES = 4;
-const PROGRAM = join(__dirname, 'place-storm-program.js');
+const PROGRAM = join(__dirname, 'removed-table-storm-program.js');
 const LATEST_MS = 60;
 const MS_PER_HARM = 5000; // a watchdog
 const VERSION_AT = 8; // in the header, after the magic
@@ -103,7 +103,7 @@ test(
       children[victim].kill('SIGKILL');
       children[victim] = await start();
     }
-    const check = () => checkPlaceLog(fs.readFileSync(place.log, { encoding: 'utf8', flag: 'a+' }));
+    const check = () => checkLog(fs.readFileSync(place.log, { encoding: 'utf8', flag: 'a+' }));
     while (check().sections <= HARMS_DONE / 4) await pause(100); // on a busy machine
     for (const child of children) {
       const ended = once(child, 'exit');
@@ -129,6 +129,6 @@ test('the checker finds two who were inside at once, unless one of them was noti
     ]
       .map(lineOf)
       .join('');
-  expect(checkPlaceLog(log('left')).violations).toEqual(['1 1 beside 2 1']);
-  expect(checkPlaceLog(log('told'))).toEqual({ sections: 2, overlaps: 1, violations: [] });
+  expect(checkLog(log('left')).violations).toEqual(['1 1 beside 2 1']);
+  expect(checkLog(log('told'))).toEqual({ sections: 2, overlaps: 1, violations: [] });
 });

@@ -14,7 +14,7 @@ const lineOf = ({ who, what, section }) => `${who} ${what} ${section}\n`;
  * @returns {{ sections: number, overlaps: number, violations: string[] }} an overlap is a pair that
  *   was inside at once, and a violation is an overlap without a notified process
  */
-function checkPlaceLog(log) {
+function checkLog(log) {
   const sections = new Map();
   for (const [at, line] of log.split('\n').slice(0, -1).entries()) {
     const [who, what, number] = line.split(' ');
@@ -38,4 +38,4 @@ function checkPlaceLog(log) {
   return { sections: ended.length, overlaps, violations };
 }
 
-module.exports = { checkPlaceLog, lineOf };
+module.exports = { checkLog, lineOf };
