@@ -68,7 +68,7 @@ test('a release that fails releases the lock, and reports that no more is known 
     error = reason;
   }
   expect(error).toMatchObject({ name: 'InvalidStateError' });
-  expect(error.message).toMatch(/The callback has run.*'a'.*no helper/);
+  expect(error.message).toMatch(/The callback has returned.*'a'.*no helper/);
   await locks.query();
   expect(await isFree('a')).toBe(true);
 });

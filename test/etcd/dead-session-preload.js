@@ -10,7 +10,7 @@ const failure = new Error('by the preloaded module');
 if (!isMainThread && failing === 'starts not') throw failure;
 if (!isMainThread) {
   workerData.port.on('message', ({ type }) => {
-    if (type === 'ask' && failing === 'throws') throw failure;
-    if (type === 'ask' && failing === 'exits') process.exit();
+    if (type === 'enqueue' && failing === 'throws') throw failure;
+    if (type === 'enqueue' && failing === 'exits') process.exit();
   });
 }
