@@ -113,9 +113,9 @@ test('while a stopped client may hold a lock, every client learns what to do, an
   expect(error.message).toContain('remove the journal');
   child.kill('SIGCONT');
   // It held the lock all the time, or was notified of the loss.
-  const told = once(child, 'message');
+  const report = once(child, 'message');
   if (await isTaken()) child.send('release');
-  const [{ value, error: loss }] = await told;
+  const [{ value, error: loss }] = await report;
   expect([value, loss?.name]).toContainEqual(value === undefined ? 'LockLostError' : 'released');
   expect(await requestUntilServed({}, () => 'granted')).toBe('granted');
 });

@@ -54,10 +54,10 @@ async function requestFreeLock() {
 async function main() {
   const warned = once(process, 'warning');
   const alive = setInterval(() => {}, 1000);
-  const told = await (failing === 'starts not' ? waitForStart() : requestSync());
+  const outcome = await (failing === 'starts not' ? waitForStart() : requestSync());
   const [{ code, message }] = await warned;
   clearInterval(alive);
-  process.stdout.write(JSON.stringify({ told, warning: { code, message } }));
+  process.stdout.write(JSON.stringify({ outcome, warning: { code, message } }));
 }
 
 if (failing === 'starts late') requestFreeLock();

@@ -41,7 +41,7 @@ const invalidState = (pattern) => ({
 
 test('a thread whose helper does not start learns it, and the program why', async () => {
   expect(await run('starts not')).toEqual({
-    told: [invalidState(/not started within 200 ms.*NODE_OPTIONS/), invalidState(/has ended/)],
+    outcome: [invalidState(/not started within 200 ms.*NODE_OPTIONS/), invalidState(/has ended/)],
     warning,
   });
 });
@@ -52,14 +52,14 @@ test('a helper that starts late is no silence of the broker: a free lock is gran
 
 test('a thread whose helper ends learns it, and has no lock; the next one gets it', async () => {
   expect(await run('wait')).toEqual({
-    told: [invalidState(/has ended/), [[], []], 'ran'],
+    outcome: [invalidState(/has ended/), [[], []], 'ran'],
     warning,
   });
 });
 
 test('so it is when the helper ends at the release', async () => {
   expect(await run('release')).toEqual({
-    told: [invalidState(/The callback has run.*has ended/), [[], []], 'ran'],
+    outcome: [invalidState(/The callback has returned.*has ended/), [[], []], 'ran'],
     warning,
   });
 });

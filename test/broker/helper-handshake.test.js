@@ -47,7 +47,7 @@ afterEach(() => {
 const WAITING = 0;
 const RELEASING = 2;
 /** The state of a request that was made, and released, at such times, as it crosses. */
-const told = (view, id, name, { t = 1, releasedAt = t } = {}) => [
+const stateOf = (view, id, name, { t = 1, releasedAt = t } = {}) => [
   view,
   [id, name, 0, t, null],
   0,
@@ -69,19 +69,19 @@ test('a request that was taken back after what it says is not made again', async
   main.request(1, 'c');
   main.say('c', 1, 0, 0);
   await main.ask('snapshot');
-  helper.hello(client, [told(WAITING, 1, 'c')], { isHelper: true, upTo: 1 });
+  helper.hello(client, [stateOf(WAITING, 1, 'c')], { isHelper: true, upTo: 1 });
   expect((await helper.ask('snapshot')).held).toEqual([]);
 });
 
 test('a request that the client no longer reported when it came back, neither', async () => {
   main.hello(client, [], { upTo: 1 });
   await main.ask('snapshot');
-  helper.hello(client, [told(WAITING, 1, 'd')], { isHelper: true, upTo: 1 });
+  helper.hello(client, [stateOf(WAITING, 1, 'd')], { isHelper: true, upTo: 1 });
   expect((await helper.ask('snapshot')).held).toEqual([]);
 });
 
 test('a request that has not left the socket of its client is made', async () => {
-  helper.hello(client, [told(WAITING, 1, 'e')], { isHelper: true, upTo: 1 });
+  helper.hello(client, [stateOf(WAITING, 1, 'e')], { isHelper: true, upTo: 1 });
   expect((await helper.ask('snapshot')).held).toMatchObject([{ name: 'e' }]);
   main.request(1, 'e'); // comes late
   main.request(2, 'f');
@@ -105,7 +105,7 @@ test('a lock is released at the time of its release, not of its request', async 
   await main.next('g');
   const now = machineNow();
   const steal = [WAITING, [2, 'g', STEAL, now, null], 0, 0, now];
-  const released = told(RELEASING, 1, 'g', { releasedAt: now + 0.001 });
+  const released = stateOf(RELEASING, 1, 'g', { releasedAt: now + 0.001 });
   helper.hello(client, [released, steal], { isHelper: true, upTo: 2 });
   expect((await helper.next('d'))[2]).toBe('stolen');
 });

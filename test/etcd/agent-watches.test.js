@@ -36,13 +36,13 @@ const grant = (revision) => ({
   revision,
 });
 
-let told;
+let notices;
 let watches;
 let session;
 function open(maxHoldUpMs, retryMs = LONG_MS) {
-  told = [];
+  notices = [];
   session = new FakeSession();
-  watches = new AgentWatches(bucket, (id, events) => told.push(...events), {
+  watches = new AgentWatches(bucket, (id, events) => notices.push(...events), {
     maxHoldUpMs,
     retryMs,
   });
@@ -62,7 +62,7 @@ test('calls after a watch wait for the answer to it', async () => {
   await turn();
   session.subscriptions[0].onEvents([grant('5')]);
   expect(done).toEqual(['answered', 'after it']);
-  expect(told).toMatchObject([{ type: 'granted', token: 5n, lost: 0 }]);
+  expect(notices).toMatchObject([{ type: 'granted', token: 5n, lost: 0 }]);
 });
 
 test('a watch that is not answered holds up nothing for ever, and has missed something', async () => {
@@ -72,7 +72,7 @@ test('a watch that is not answered holds up nothing for ever, and has missed som
   await turn();
   session.subscriptions[0].onEvents([grant('5')]);
   session.subscriptions[0].onEvents([grant('6')]);
-  expect(told).toMatchObject([
+  expect(notices).toMatchObject([
     { token: 5n, lost: 1 },
     { token: 6n, lost: 0 },
   ]);
@@ -95,7 +95,7 @@ test('a watch whose read was refused holds up nothing, begins later, and has mis
   session.answer();
   await turn();
   session.subscriptions[0].onEvents([grant('5')]);
-  expect(told).toMatchObject([{ token: 5n, lost: 1 }]);
+  expect(notices).toMatchObject([{ token: 5n, lost: 1 }]);
 });
 
 test('a watch that is closed before its answer holds up nothing, and sees nothing', async () => {
@@ -119,7 +119,7 @@ test('a watch reports that it has missed what happened between two sessions', as
   await turn();
   next.subscriptions[0].onEvents([grant('5')]);
   next.subscriptions[0].onEvents([grant('6')]);
-  expect(told).toMatchObject([
+  expect(notices).toMatchObject([
     { token: 5n, lost: 1 },
     { token: 6n, lost: 0 },
   ]);

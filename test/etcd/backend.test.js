@@ -147,8 +147,8 @@ test('requests of the event loop are notified of it after the call that is block
   await null;
   await new Promise(setImmediate);
   expect(() => locks.isLocked('c')).toThrow('of resources');
-  lossesReported.push('told');
+  lossesReported.push('reported');
   await expect(held).rejects.toMatchObject({ reason: 'disconnected' });
   await expect(waiting).rejects.toMatchObject({ name: 'InvalidStateError' });
-  expect(lossesReported).toEqual(['told', 'lost']);
+  expect(lossesReported).toEqual(['reported', 'lost']);
 });

@@ -14,11 +14,11 @@ const [held, queued] = [keys.heldKey('x', id), keys.queueKey('x', id)];
 const valueOf = (number) => JSON.stringify([5, 0, 0, '', '', null, number]);
 const EARLIER = '[5]';
 
-let told;
+let notices;
 let events;
 beforeEach(async () => {
-  told = [];
-  events = new BucketEvents(bucket, undefined, (some) => told.push(...some));
+  notices = [];
+  events = new BucketEvents(bucket, undefined, (some) => notices.push(...some));
   const read = async () => ({ revision: '0', responses: [{ response_range: { kvs: [] } }] });
   await events.begin({ read, bucketWatches: { add: () => ({ cancel() {} }) } });
 });
@@ -28,7 +28,7 @@ const remove = (key, value, revision) => ({
   ...{ isPut: false, key, value: '', revision },
   previous: value === undefined ? undefined : { value, created: '3' },
 });
-const seen = () => told.map(({ type, requestId }) => `${type} ${requestId}`);
+const seen = () => notices.map(({ type, requestId }) => `${type} ${requestId}`);
 
 test('two requests with one id are distinguished by their numbers', () => {
   events.take([

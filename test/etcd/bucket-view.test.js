@@ -5,19 +5,19 @@ const { hostname } = require('node:os');
 const { fromSessionInfo, toSessionInfo } = require('../../lib/backends/etcd/bucket-view.js');
 
 const OWN = { clientId: 'c', pid: 7, threadId: 1, host: hostname() };
-const told = (info) => toSessionInfo(fromSessionInfo({ ...OWN, ...info }));
+const roundTrip = (info) => toSessionInfo(fromSessionInfo({ ...OWN, ...info }));
 
 test('a session says of which process it is', () => {
-  expect(told({ pidNamespace: readlinkSync('/proc/self/ns/pid') })).toEqual(OWN);
-  expect(told({ pidNamespace: '' })).toEqual(OWN); // where there are none
-  expect(told({ pidNamespace: undefined })).toEqual(OWN); // of an earlier version
+  expect(roundTrip({ pidNamespace: readlinkSync('/proc/self/ns/pid') })).toEqual(OWN);
+  expect(roundTrip({ pidNamespace: '' })).toEqual(OWN); // where there are none
+  expect(roundTrip({ pidNamespace: undefined })).toEqual(OWN); // of an earlier version
 });
 
 test('a holder in a container that has the name of this machine is shown without its number', () => {
-  expect(told({ pidNamespace: 'pid:[1]' })).toEqual({ ...OWN, pid: 0 });
+  expect(roundTrip({ pidNamespace: 'pid:[1]' })).toEqual({ ...OWN, pid: 0 });
 });
 
 test('one of another machine keeps the number that it has there', () => {
   const there = { host: 'web-2', pidNamespace: 'pid:[1]' };
-  expect(told(there)).toEqual({ ...OWN, host: 'web-2' });
+  expect(roundTrip(there)).toEqual({ ...OWN, host: 'web-2' });
 });

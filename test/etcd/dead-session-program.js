@@ -18,12 +18,12 @@ const about = ({ name, message }) => ({ name, message });
 
 /** The error in a thread that is blocked for ever, about a thread that does not start. */
 function waitForStart() {
-  let told;
-  const onMessage = ({ error }) => (told = about(error));
+  let outcome;
+  const onMessage = ({ error }) => (outcome = about(error));
   // A thread that was ended by force would not say why.
   const link = awaitThreadOf(() => new SessionLink({}, onMessage, MAX_START_MS));
   link.block(Infinity, () => false);
-  return told;
+  return outcome;
 }
 
 function requestSync(locks) {
@@ -37,9 +37,9 @@ function requestSync(locks) {
 async function ask() {
   if (process.env.HOLDFAST_TEST_SESSION === 'starts not') return [waitForStart()];
   const locks = openLockManager({ backend: openEtcdBackend(NOWHERE) });
-  const told =
+  const outcome =
     way === 'blocked' ? requestSync(locks) : await locks.request('a', () => 'ran').catch(about);
-  return [told, requestSync(locks)];
+  return [outcome, requestSync(locks)];
 }
 
 async function main() {
@@ -48,10 +48,10 @@ async function main() {
     process.on('warning', ({ code, message }) => resolve(warnings.push({ code, message })));
   });
   const alive = setInterval(() => {}, 1000);
-  const told = await ask();
+  const outcome = await ask();
   if (process.env.HOLDFAST_TEST_SESSION !== 'exits') await warned;
   clearInterval(alive);
-  process.stdout.write(JSON.stringify({ told, warnings }));
+  process.stdout.write(JSON.stringify({ outcome, warnings }));
 }
 
 main();

@@ -30,25 +30,25 @@ const failed = (pattern) => ({
 
 test('a blocked thread learns that the thread of its session does not start, and why', async () => {
   expect(await run('starts not', 'blocked')).toEqual({
-    told: [{ name: 'Error', message: expect.stringMatching(/not started within 1000 ms/) }],
+    outcome: [{ name: 'Error', message: expect.stringMatching(/not started within 1000 ms/) }],
     warnings: [warning],
   });
 });
 
 test('requestSync() says that the thread of its session has ended, a warning why', async () => {
-  const told = failed(/session with etcd has failed: its thread has ended/);
-  const { told: all, warnings } = await run('throws', 'blocked');
-  expect(all).toEqual([told, told]);
+  const outcome = failed(/session with etcd has failed: its thread has ended/);
+  const { outcome: all, warnings } = await run('throws', 'blocked');
+  expect(all).toEqual([outcome, outcome]);
   expect(warnings).toContainEqual(warning); // one for each thread
 });
 
 test('request() says why the thread of its session has ended; the next call starts another', async () => {
-  const told = failed(/session with etcd has failed: by the preloaded module/);
+  const outcome = failed(/session with etcd has failed: by the preloaded module/);
   const next = failed(/session with etcd has failed: its thread has ended/);
-  expect(await run('throws', 'free')).toEqual({ told: [told, next], warnings: [warning] });
+  expect(await run('throws', 'free')).toEqual({ outcome: [outcome, next], warnings: [warning] });
 });
 
 test('request() says that the thread of its session has ended without an error', async () => {
-  const told = failed(/session with etcd has failed: its thread has ended/);
-  expect(await run('exits', 'free')).toEqual({ told: [told, told], warnings: [] });
+  const outcome = failed(/session with etcd has failed: its thread has ended/);
+  expect(await run('exits', 'free')).toEqual({ outcome: [outcome, outcome], warnings: [] });
 });

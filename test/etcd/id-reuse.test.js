@@ -16,7 +16,7 @@ const {
 
 const THEFT = '{"stolen":true,"token":"7"}';
 
-let told;
+let notices;
 let session;
 let queue;
 let changes;
@@ -25,7 +25,7 @@ let ask;
 let answer;
 let findOut;
 beforeEach(() => {
-  ({ told, session, queue, changes, stored, ask, answer, findOut } = playNameQueue());
+  ({ notices, session, queue, changes, stored, ask, answer, findOut } = playNameQueue());
 });
 afterEach(() => queue.close());
 
@@ -54,7 +54,7 @@ test('it is not used again while the release is in doubt', async () => {
   session.identify([other]);
   expect(other.id).not.toBe(first.id);
   await findOut();
-  expect(told).toEqual(['granted 1', 'ended 1 undefined']);
+  expect(notices).toEqual(['granted 1', 'ended 1 undefined']);
   expect(ask(3, {}).id).toBe(first.id);
 });
 
@@ -63,7 +63,7 @@ test('it is used again after the request has left the queue', async () => {
   await answer('5', false);
   queue.end(first);
   await answer('6', true, [{ response_txn: { succeeded: true } }, { response_txn: {} }]);
-  expect(told).toEqual(['queued 1', 'ended 1 undefined']);
+  expect(notices).toEqual(['queued 1', 'ended 1 undefined']);
   expect(ask(2, {}).id).toBe(first.id);
 });
 
@@ -84,7 +84,7 @@ test('it is used again if the request was ended before it was sent', async () =>
   expect(third.id).toBe(second.id);
   queue.end(second);
   await answer('6', true);
-  expect(told).toEqual(['queued 1', 'queued 3', 'ended 2 undefined']);
+  expect(notices).toEqual(['queued 1', 'queued 3', 'ended 2 undefined']);
   expect(session.ids.find(third.id)).toBe(third);
   expect(session.ids.find(first.id)).toBe(first);
 });
@@ -94,7 +94,7 @@ test('it is not used again after a failure', async () => {
   await turn();
   changes.shift().reject(new Error('refused'));
   await turn();
-  expect(told).toEqual(['failed 1']);
+  expect(notices).toEqual(['failed 1']);
   expect(ask(2, {}).id).not.toBe(first.id);
 });
 
@@ -118,7 +118,7 @@ test('the id of a lock that is stolen during its release is used again after tha
   queue.onNotification(first, { revision: '8', value: '{"stolen":true,"token":"5"}' });
   const nothing = { response_range: { kvs: [] } };
   await answer('9', false, [nothing]);
-  expect(told).toEqual(['granted 1', 'ended 1 stolen']);
+  expect(notices).toEqual(['granted 1', 'ended 1 stolen']);
   const other = requestOf(2, { name: 'b' });
   session.identify([other]);
   expect(other.id).not.toBe(first.id);
@@ -149,7 +149,7 @@ test('an erased key is not erased once more, when another request has its id', a
   await answer('11', true);
   await turn();
   expect(changes).toEqual([]);
-  expect(told).toEqual(['queued 1', 'granted 1', 'lost 1', 'granted 2']);
+  expect(notices).toEqual(['queued 1', 'granted 1', 'lost 1', 'granted 2']);
 });
 
 test('the id of a lock that a stealer of the same session has is used again at once', async () => {
@@ -190,7 +190,7 @@ describe('a steal that an earlier version reports, without a token', () => {
     stored.set(bucket.notification(request.id), { value: Buffer.from(EARLIER), mod_revision: '8' });
     queue.onNotification(request, { revision: '8', value: EARLIER });
     await turn();
-    expect(told).toEqual(['granted 1', 'lost 1']);
+    expect(notices).toEqual(['granted 1', 'lost 1']);
     expect(removedBy(changes[0])).toEqual(keysOf(request));
   });
 
@@ -200,7 +200,7 @@ describe('a steal that an earlier version reports, without a token', () => {
     stored.set(nameKeys.heldKey('x', request.id), { create_revision: '5' });
     queue.onNotification(request, { revision: '8', value: EARLIER });
     await turn();
-    expect(told).toEqual(['granted 1']);
+    expect(notices).toEqual(['granted 1']);
     queue.end(request);
     await turn();
     expect(removedBy(changes[0])).toContain(bucket.notification(request.id));

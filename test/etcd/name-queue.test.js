@@ -29,7 +29,7 @@ function letTimePass() {
   }
 }
 
-let told;
+let notices;
 let session;
 let queue;
 let changes;
@@ -38,7 +38,7 @@ let ask;
 let answer;
 let findOut;
 beforeEach(() => {
-  ({ told, session, queue, changes, stored, ask, answer, findOut } = playNameQueue());
+  ({ notices, session, queue, changes, stored, ask, answer, findOut } = playNameQueue());
 });
 afterEach(() => queue.close());
 
@@ -49,7 +49,7 @@ test('a thief is granted the lock after its previousHolder of the same session h
   await answer('5', true);
   ask(2, { steal: true });
   await answer('9', true);
-  expect(told).toEqual(['granted 1', 'lost 1', 'granted 2']);
+  expect(notices).toEqual(['granted 1', 'lost 1', 'granted 2']);
 });
 
 test('a lock that was granted after a steal is not lost to it, though the answer comes late', async () => {
@@ -61,14 +61,14 @@ test('a lock that was granted after a steal is not lost to it, though the answer
   await turn();
   queue.onNotification(second, { revision: '12', value: '{"heads":[]}' });
   await answer('9', true);
-  expect(told).toEqual(['granted 1', 'queued 2', 'granted 2', 'lost 1', 'granted 3']);
+  expect(notices).toEqual(['granted 1', 'queued 2', 'granted 2', 'lost 1', 'granted 3']);
 });
 
 test('a lock that was stolen before its grant was known is not asked for again', async () => {
   const request = ask(1, {});
   stored.set(bucket.notification(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
   await findOut();
-  expect(told).toEqual(['granted 1', 'lost 1']);
+  expect(notices).toEqual(['granted 1', 'lost 1']);
   expect(removedBy(changes[0])).toEqual(keysOf(request));
 });
 
@@ -77,7 +77,7 @@ test('of a stolen lock nothing is left, though it was asked for once more', asyn
   await answer('6', false);
   queue.onNotification(request, { revision: '8', value: THEFT });
   await turn();
-  expect(told).toEqual(['queued 1', 'granted 1', 'lost 1']);
+  expect(notices).toEqual(['queued 1', 'granted 1', 'lost 1']);
   expect(removedBy(changes[0])).toEqual(keysOf(request));
 });
 
@@ -87,7 +87,7 @@ test('a lock that was stolen while its release was in doubt is lost', async () =
   queue.end(request);
   stored.set(bucket.notification(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
   await findOut();
-  expect(told).toEqual(['granted 1', 'ended 1 stolen']);
+  expect(notices).toEqual(['granted 1', 'ended 1 stolen']);
 });
 
 test('requests that followed in doubt leave the places that they took', async () => {
@@ -102,7 +102,7 @@ test('requests that followed in doubt leave the places that they took', async ()
   stored.set(nameKeys.heldKey('s', second.id), { create_revision: '9' });
   stored.set(nameKeys.queueKey('x', third.id), { create_revision: '7' });
   await findOut();
-  expect(told).toEqual(['queued 1', 'granted 1', 'queued 2', 'queued 3', 'granted 2']);
+  expect(notices).toEqual(['queued 1', 'granted 1', 'queued 2', 'queued 3', 'granted 2']);
   queue.end(third);
   await turn();
   const { compare } = changes[0].success[0].request_txn;
@@ -128,7 +128,7 @@ describe('a request, and right after it the release of the lock that the session
       await answer('4', false);
       queue.onNotification(request, { revision: '5', value: JSON.stringify({ heads }) });
     }
-    told.length = 0;
+    notices.length = 0;
     return request;
   }
 
@@ -141,7 +141,7 @@ describe('a request, and right after it the release of the lock that the session
     expect(changes[0].compare).toMatchObject([{ create_revision: '5' }]);
     expect(givenBy(changes[0])).toEqual([nameKeys.heldKey('x', second.id)]);
     await answer('9', true, inner(true));
-    expect(told).toEqual(['queued 2', 'granted 2', 'ended 1 undefined']);
+    expect(notices).toEqual(['queued 2', 'granted 2', 'ended 1 undefined']);
     expect(second.token).toBe('9');
   });
 
@@ -156,7 +156,7 @@ describe('a request, and right after it the release of the lock that the session
       nameKeys.queueKey('x', second.id),
     ]);
     await answer('9', true, inner(true));
-    expect(told).toEqual(['queued 2', 'ended 1 undefined']);
+    expect(notices).toEqual(['queued 2', 'ended 1 undefined']);
     expect(second.created).toBe('9');
   });
 
@@ -170,11 +170,11 @@ describe('a request, and right after it the release of the lock that the session
       create_revision: '6',
     };
     await answer('9', true, inner(false, [{}, rangeOf([stands]), rangeOf([{}]), rangeOf([])]));
-    expect(told).toEqual(['queued 2']);
+    expect(notices).toEqual(['queued 2']);
     expect(second.created).toBe('9');
     expect(changes[0].compare).toMatchObject([{ create_revision: '5' }, { create_revision: '6' }]);
     await answer('10', true);
-    expect(told).toEqual(['queued 2', 'ended 1 undefined']);
+    expect(notices).toEqual(['queued 2', 'ended 1 undefined']);
   });
 
   /** The notification to the next holder if no other waits, and otherwise. */
@@ -239,9 +239,9 @@ describe('a request, and right after it the release of the lock that the session
     queue.end(first);
     await answer('9', false);
     await answer('10', false);
-    expect(told).toEqual(['queued 2']);
+    expect(notices).toEqual(['queued 2']);
     await answer('11', false, [rangeOf([])]);
-    expect(told).toEqual(['queued 2', 'ended 1 stolen']);
+    expect(notices).toEqual(['queued 2', 'ended 1 stolen']);
     expect(second.created).toBe('10');
   });
 
@@ -253,7 +253,7 @@ describe('a request, and right after it the release of the lock that the session
     changes.shift().reject(Object.assign(new Error('no room'), { isFinal: true }));
     await answer('10', false);
     await answer('11', true);
-    expect(told).toEqual(['queued 2', 'ended 1 undefined']);
+    expect(notices).toEqual(['queued 2', 'ended 1 undefined']);
   });
 
   test.each([
@@ -279,7 +279,7 @@ describe('a request, and right after it the release of the lock that the session
       });
     }
     await findOut();
-    expect(told).toEqual(expected);
+    expect(notices).toEqual(expected);
     if (!found.includes('held 2')) expect(requests[2].created).toBe('9');
   });
 
@@ -307,7 +307,7 @@ describe('a waiter that has got the lock by a change in doubt', () => {
   }
 
   const untilTold = async (count) => {
-    while (told.length < count) await turn();
+    while (notices.length < count) await turn();
   };
 
   test('from a holder of the same session finds out', async () => {
@@ -331,7 +331,7 @@ describe('a waiter that has got the lock by a change in doubt', () => {
     await findOut();
     letTimePass();
     await untilTold(4);
-    expect(told).toEqual(['granted 1', 'queued 2', 'ended 1 undefined', 'granted 2']);
+    expect(notices).toEqual(['granted 1', 'queued 2', 'ended 1 undefined', 'granted 2']);
     expect(second.token).toBe('9');
   });
 
@@ -344,7 +344,7 @@ describe('a waiter that has got the lock by a change in doubt', () => {
     while (changes.length === 0) await turn();
     await answer('12', false); // a grant, to a waiter that is not there
     await untilTold(2);
-    expect(told).toEqual(['queued 1', 'granted 1']);
+    expect(notices).toEqual(['queued 1', 'granted 1']);
     expect(waiter.token).toBe('9');
   });
 });

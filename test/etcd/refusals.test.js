@@ -15,14 +15,14 @@ const {
 // The reports to requests that the cluster refuses, or whose session ends: nothing of them stays in
 // the cluster, and a change that was carried out is completed.
 
-let told;
+let notices;
 let session;
 let queue;
 let changes;
 let ask;
 let answer;
 beforeEach(() => {
-  ({ told, session, queue, changes, ask, answer } = playNameQueue());
+  ({ notices, session, queue, changes, ask, answer } = playNameQueue());
 });
 afterEach(() => queue.close());
 
@@ -37,7 +37,7 @@ describe('refusals of the cluster', () => {
     await turn();
     changes.shift().reject(refusal);
     await turn();
-    expect(told).toEqual(['failed 1']);
+    expect(notices).toEqual(['failed 1']);
     expect(session.isOver).toBe(false);
   });
 
@@ -59,7 +59,7 @@ describe('refusals of the cluster', () => {
     const found = { found: WAITING, revision: '7' };
     changes.shift().resolve(isFollower ? { ...found, found: HELD } : found);
     await turn();
-    expect(told.at(-1)).toBe('queued 2');
+    expect(notices.at(-1)).toBe('queued 2');
     expect(session.isOver).toBe(true);
   });
 });
@@ -87,7 +87,7 @@ describe('a thief', () => {
     const groups = changes[0].success.map(({ request_txn: group }) => group?.success.length ?? 1);
     expect(groups).toEqual([1, 1, ...Array(50).fill(50)]);
     await answer('9', true);
-    expect([told, changes]).toEqual([['granted 1'], []]);
+    expect([notices, changes]).toEqual([['granted 1'], []]);
   });
 
   describe('of more than one transaction can tell of', () => {
@@ -97,9 +97,9 @@ describe('a thief', () => {
       ask(1, { steal: true });
       await answer('9', true);
       await tellSome(100);
-      expect(told).toEqual([]);
+      expect(notices).toEqual([]);
       await tellSome(50);
-      expect(told).toEqual(['granted 1']);
+      expect(notices).toEqual(['granted 1']);
     });
 
     test('notifies them also if its lock was stolen before it received its grant', async () => {
@@ -109,7 +109,7 @@ describe('a thief', () => {
       await answer('9', true);
       await tellSome(100);
       await tellSome(50);
-      expect(told).toEqual(['granted 1', 'lost 1']);
+      expect(notices).toEqual(['granted 1', 'lost 1']);
       expect(removedBy(changes[0])).toEqual(keysOf(thief));
     });
 
@@ -118,7 +118,7 @@ describe('a thief', () => {
       await answer('9', true);
       changes.splice(0).at(-1).reject(refusal);
       await turn();
-      expect(told).toEqual([]);
+      expect(notices).toEqual([]);
       expect(session.isOver).toBe(true);
     });
   });
@@ -138,7 +138,7 @@ test.each([
   lose(new SessionLost());
   await expect(before).rejects.toThrow(SessionLost);
   await turn();
-  expect(told).toEqual([]);
+  expect(notices).toEqual([]);
 });
 
 test('of requests that followed together, a request whose lock was stolen does not block others', async () => {
@@ -152,5 +152,5 @@ test('of requests that followed together, a request whose lock was stolen does n
   queue.onNotification(second, { revision: '8', value: '{"heads":[]}' });
   queue.onNotification(second, { revision: '9', value: THEFT });
   await answer('7', true);
-  expect(told).toContain('queued 3');
+  expect(notices).toContain('queued 3');
 });

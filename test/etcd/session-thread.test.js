@@ -20,9 +20,9 @@ function startSession() {
     state: new SharedState().buffer,
   };
   const worker = new Worker(SESSION, { workerData, transferList: [port2], execArgv: [] });
-  const told = [];
-  port1.on('message', (message) => told.push(message));
-  return { worker, port: port1, told };
+  const notices = [];
+  port1.on('message', (message) => notices.push(message));
+  return { worker, port: port1, notices };
 }
 
 /** All that a request without extras says. */
@@ -32,9 +32,9 @@ const ask = (number, name = 'a') => ({
 });
 
 /** Whatever was sent before has been looked at. */
-async function untilSeen({ port, told }) {
+async function untilSeen({ port, notices }) {
   port.postMessage({ type: 'status', id: 99 });
-  while (told.every(({ id }) => id !== 99)) await once(port, 'message');
+  while (notices.every(({ id }) => id !== 99)) await once(port, 'message');
 }
 
 test('a request behind a watch ends at once, though the cluster is not there', async () => {
@@ -43,16 +43,16 @@ test('a request behind a watch ends at once, though the cluster is not there', a
   session.port.postMessage(ask(1));
   session.port.postMessage({ type: 'end', number: 1, why: 'timedout' });
   await untilSeen(session);
-  expect(session.told).toContainEqual(expect.objectContaining({ type: 'ended', number: 1 }));
+  expect(session.notices).toContainEqual(expect.objectContaining({ type: 'ended', number: 1 }));
   await session.worker.terminate();
 });
 
 test('a session that the cluster does not have is closed without it', async () => {
-  const { worker, port, told } = startSession();
+  const { worker, port, notices } = startSession();
   port.postMessage(ask(1));
   port.postMessage({ type: 'close' });
   await once(worker, 'exit');
   // The exit may arrive before the last messages.
-  for (let last; (last = receiveMessageOnPort(port)) !== undefined;) told.push(last.message);
-  expect(told).toContainEqual({ type: 'closed' });
+  for (let last; (last = receiveMessageOnPort(port)) !== undefined;) notices.push(last.message);
+  expect(notices).toContainEqual({ type: 'closed' });
 });

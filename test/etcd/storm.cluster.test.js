@@ -229,7 +229,7 @@ test('the judge finds a second holder, an old token, and a loss that was not rep
   judge.end({ id: '1:5', isWell: false });
   expect(judge.leave(call(2, 6))).toBe(true);
   expect([7, 8].map((token) => judge.enter(call(token, token, 'shared')))).toEqual([true, true]);
-  judge.told(call(7, 7));
+  judge.notified(call(7, 7));
   judge.excuse(8, 8n);
   expect(judge.enter(call(9, 9))).toBe(true);
   expect(judge.faults).toHaveLength(2);

@@ -53,8 +53,8 @@ test.each(Object.keys(CASES))(
       const options = { libraries, directory, count: WORKERS };
       const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });
       const ended = once(child, 'exit');
-      const told = once(child, 'message').then(([value]) => value);
-      const { before, after } = await Promise.race([told, ended]);
+      const report = once(child, 'message').then(([value]) => value);
+      const { before, after } = await Promise.race([report, ended]);
       expect(after).toEqual(before);
       expect(after.segments).toBe(0);
       expect(await ended).toEqual([0, null]);

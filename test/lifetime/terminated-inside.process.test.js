@@ -31,20 +31,20 @@ afterEach(() => {
 async function run(kind) {
   const options = { kind, count: TERMINATIONS, directory, seed: SEED };
   const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });
-  let told;
-  child.on('message', (message) => (told = message));
+  let report;
+  child.on('message', (message) => (report = message));
   const [code, signal] = await once(child, 'exit');
-  return { code, signal, told };
+  return { code, signal, report };
 }
 
 test.each(KINDS)(
   `%s: of ${TERMINATIONS} workers ended inside nothing is left (HOLDFAST_SEED=${SEED})`,
   async (kind) => {
     await locks.query(); // opens the bucket, and keeps it
-    const { code, signal, told } = await run(kind);
-    expect({ code, signal, errors: told?.errors }).toEqual({ code: 0, signal: null, errors: [] });
-    expect(told.after).toEqual(told.before);
-    expect(told.after.segments).toBe(0);
+    const { code, signal, report } = await run(kind);
+    expect({ code, signal, errors: report?.errors }).toEqual({ code: 0, signal: null, errors: [] });
+    expect(report.after).toEqual(report.before);
+    expect(report.after.segments).toBe(0);
     expect(await locks.query()).toEqual({ held: [], pending: [] });
     // The segment, and the doorbell and the lifeline of this process.
     expect(readdirSync(join(directory, 'default'))).toHaveLength(3);

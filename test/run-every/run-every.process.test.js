@@ -51,7 +51,7 @@ function start(task) {
 }
 
 /** The next message of a worker that has this member. */
-function told(worker, member) {
+function whenReported(worker, member) {
   return new Promise((resolve) => {
     worker.on('message', (message) => {
       if (member in message) resolve(message[member]);
@@ -107,7 +107,7 @@ async function startDue(options) {
 
 test('a run whose process dies in the middle is made again by the next, until one has made it', async () => {
   const [first, second, third, fourth] = await startDue({});
-  const startOf = (worker) => told(worker, 'started');
+  const startOf = (worker) => whenReported(worker, 'started');
   const [repeated, finished] = [startOf(second), startOf(third)];
   const [{ due, pid }] = await firstLine();
   expect(pid).toBe(first.process.pid);
@@ -117,12 +117,12 @@ test('a run whose process dies in the middle is made again by the next, until on
   await kill(second);
   expect(await finished).toBe(due);
   third.send('go');
-  const stopped = told(third, 'stopped');
+  const stopped = whenReported(third, 'stopped');
   third.send('stop');
   expect(await stopped).toBe(1);
 
   expect(await queueOf(1)).toEqual([fourth.process.pid]);
-  const runsOfFourth = told(fourth, 'stopped');
+  const runsOfFourth = whenReported(fourth, 'stopped');
   fourth.send('stop');
   expect(await runsOfFourth).toBe(0);
   expect(readLog().map(({ step }) => step)).toEqual(['start', 'start', 'start', 'end']);
@@ -134,7 +134,7 @@ test('delivery: at-most-once: a run whose process dies in the middle is not made
   await kill(first);
   expect((await queueOf(3))[0]).toBe(second.process.pid);
   for (const worker of [second, ...others]) {
-    const runs = told(worker, 'stopped');
+    const runs = whenReported(worker, 'stopped');
     worker.send('stop');
     expect(await runs).toBe(0);
   }

@@ -38,7 +38,7 @@ function prepare(lib, directoryOfAll, program) {
     release();
     await Promise.all(requests);
   };
-  program(open, queueUp).then(() => process.stdout.write('told'));
+  program(open, queueUp).then(() => process.stdout.write('done'));
 }
 
 test('an agent is notified of what it asked for, and was granted, in the turn of another one', () => {
@@ -49,12 +49,12 @@ test('an agent is notified of what it asked for, and was granted, in the turn of
       await queueUp(second);
     }
   });
-  expect(said).toBe('told');
+  expect(said).toBe('done');
 });
 
 test('an agent is notified of what it was granted in the turn in which it was opened', () => {
   const said = run(async (open, queueUp) => {
     for (let round = 0; round < 10; round += 1) await queueUp(open(`bucket-${round}`));
   });
-  expect(said).toBe('told');
+  expect(said).toBe('done');
 });

@@ -27,7 +27,7 @@ const STEPS = [
 let directory;
 let locks;
 let child;
-let told;
+let report;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
   locks = openLockManager({ directory });
@@ -43,7 +43,7 @@ afterEach(async () => {
 
 function start(step, signal) {
   child = fork(PROGRAM, [JSON.stringify({ directory, step, signal })]);
-  told = once(child, 'message');
+  report = once(child, 'message');
   return child;
 }
 
@@ -83,5 +83,5 @@ test.each(STEPS)('a process that is stopped %s delays no others', async (step, i
     release();
     await mine;
   }
-  expect(await told).toMatchObject([{ hits: 1 }, undefined]);
+  expect(await report).toMatchObject([{ hits: 1 }, undefined]);
 });

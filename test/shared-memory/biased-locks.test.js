@@ -293,7 +293,7 @@ describe('close()', () => {
     keep(backend, 'b');
     const mine = take(backend, 'a');
     backend.close();
-    expect(mine.told).toEqual(['lost: disconnected']);
+    expect(mine.notices).toEqual(['lost: disconnected']);
     expect(backend.release(mine)).toBe(undefined);
     expect(() => backend.enqueue(mine)).toThrow('closed');
     for (const name of ['a', 'b']) ask(other, GRANTED, name);

@@ -3,10 +3,15 @@
 // The log of a storm over the place of a lock table, and the checker that reads it.
 //
 // `enter` is written after a grant and `leaving` before its holder looks whether the table is still
-// in its place; then `left`, or `told` when the lock was lost. Each is one appending write: two
+// in its place; then `left`, or `notified` when the lock was lost. Each is one appending write: two
 // sections that overlap in the file did overlap.
 
-/** @param {{ who: string, what: 'enter' | 'leaving' | 'left' | 'told', section: number }} entry */
+/**
+ * @param {object} entry
+ * @param {string} entry.who
+ * @param {'enter' | 'leaving' | 'left' | 'notified'} entry.what
+ * @param {number} entry.section
+ */
 const lineOf = ({ who, what, section }) => `${who} ${what} ${section}\n`;
 
 /**
@@ -31,7 +36,7 @@ function checkLog(log) {
     for (const other of ended.slice(i + 1)) {
       if (other.from > one.to) break; // in the order of their beginnings
       overlaps += 1;
-      if (one.end === 'told' || other.end === 'told') continue;
+      if (one.end === 'notified' || other.end === 'notified') continue;
       violations.push(`${one.name} beside ${other.name}`);
     }
   });

@@ -43,7 +43,7 @@ async function use() {
   } catch (error) {
     // After a loss, or because the table is of another version or in the middle of being replaced.
     if (!(error instanceof DOMException)) throw error;
-    if (hasEntered) write('told', section);
+    if (hasEntered) write('notified', section);
     await nextTurn();
   }
 }

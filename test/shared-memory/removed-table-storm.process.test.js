@@ -130,5 +130,5 @@ test('the checker finds two who were inside at once, unless one of them was noti
       .map(lineOf)
       .join('');
   expect(checkLog(log('left')).violations).toEqual(['1 1 beside 2 1']);
-  expect(checkLog(log('told'))).toEqual({ sections: 2, overlaps: 1, violations: [] });
+  expect(checkLog(log('notified'))).toEqual({ sections: 2, overlaps: 1, violations: [] });
 });

@@ -55,6 +55,6 @@ test('fails when the lock table is removed', async () => {
     expect.objectContaining({ name: 'InvalidStateError' }),
   );
   await held.until('lost: disconnected');
-  expect(request.told).toEqual([]);
+  expect(request.notices).toEqual([]);
   await removed;
 });

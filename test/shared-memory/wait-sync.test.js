@@ -95,7 +95,7 @@ test('blocks until the grant, and reports it by its result alone', async () => {
   expect(backend.waitSync(request, Infinity)).toBe('granted');
   await second.until('lost: expired');
   expect(request.token).toBeGreaterThan(second.token);
-  expect(request.told).toEqual([]);
+  expect(request.notices).toEqual([]);
   expect(backend.release(request)).toBeUndefined();
   expect(countsOf(await backend.snapshot())).toEqual([0, 0]);
 });
@@ -128,7 +128,7 @@ test('events between two native waits are left to the second one', async () => {
   };
   expect(slicing.waitSync(request, WATCHDOG_MS)).toBe('granted');
   await bystander.until('granted');
-  expect(request.told).toEqual([]);
+  expect(request.notices).toEqual([]);
   slicing.close();
 });
 
@@ -170,7 +170,7 @@ test('notifies the other requests of this agent of their events', async () => {
   other.release(holder);
   expect(backend.waitSync(request, Infinity)).toBe('granted');
   await bystander.until('granted');
-  expect(bystander.told).toEqual(['granted']);
+  expect(bystander.notices).toEqual(['granted']);
 });
 
 test('a lock that was lost again is granted, and the release says how it was lost', () => {
@@ -181,7 +181,7 @@ test('a lock that was lost again is granted, and the release says how it was los
   expect(backend.waitSync(request, Infinity)).toBe('granted');
   expect(backend.release(request)).toBe('stolen');
   expect(backend.release(request)).toBeUndefined();
-  expect(request.told).toEqual([]);
+  expect(request.notices).toEqual([]);
 });
 
 describe('does not wait for its own thread:', () => {

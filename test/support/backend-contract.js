@@ -63,7 +63,7 @@ function describeBackendContract(title, open, about = {}) {
     test('enqueue() grants a free lock', async () => {
       const request = ask(first, GRANTED, 'a');
       await settle();
-      expect(request.told).toEqual([]);
+      expect(request.notices).toEqual([]);
       expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 0]], pending: [] });
     });
 
@@ -75,7 +75,7 @@ function describeBackendContract(title, open, about = {}) {
         pending: [['a', 'shared', 1]],
       });
       first.release(holder);
-      expect(waiting.told).toEqual([]); // never from inside
+      expect(waiting.notices).toEqual([]); // never from inside
       await waiting.until('granted');
       expect(await snapshot()).toEqual({ held: [['a', 'shared', 1]], pending: [] });
     });
@@ -84,7 +84,7 @@ function describeBackendContract(title, open, about = {}) {
       ask(first, GRANTED, 'a');
       const missed = ask(second, MISSED, 'a', { ifAvailable: true });
       await settle();
-      expect(missed.told).toEqual([]);
+      expect(missed.notices).toEqual([]);
       expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 0]], pending: [] });
     });
 
@@ -95,11 +95,11 @@ function describeBackendContract(title, open, about = {}) {
       ];
       const queued = ask(second, QUEUED, 'a');
       ask(second, GRANTED, 'a', { steal: true });
-      for (const victim of victims) expect(victim.told).toEqual([]);
+      for (const victim of victims) expect(victim.notices).toEqual([]);
       for (const victim of victims) await victim.until('lost: stolen');
       await settle();
-      for (const victim of victims) expect(victim.told).toEqual(['lost: stolen']);
-      expect(queued.told).toEqual([]);
+      for (const victim of victims) expect(victim.notices).toEqual(['lost: stolen']);
+      expect(queued.notices).toEqual([]);
     });
 
     test('release() after the loss has no effect', async () => {
@@ -115,7 +115,7 @@ function describeBackendContract(title, open, about = {}) {
       ask(first, GRANTED, 'a', { steal: true });
       expect(first.release(victim)).toBe('stolen');
       await settle();
-      expect(victim.told).toEqual([]);
+      expect(victim.notices).toEqual([]);
       expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 0]], pending: [] });
     });
 
@@ -126,7 +126,7 @@ function describeBackendContract(title, open, about = {}) {
       second.cancel(writer);
       await reader.until('granted');
       await settle();
-      expect(writer.told).toEqual([]);
+      expect(writer.notices).toEqual([]);
       expect(await snapshot()).toEqual({
         held: [
           ['a', 'shared', 0],
@@ -144,7 +144,7 @@ function describeBackendContract(title, open, about = {}) {
       first.cancel(cancelled);
       await next.until('granted');
       await settle();
-      expect(cancelled.told).toEqual([]);
+      expect(cancelled.notices).toEqual([]);
       expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 1]], pending: [] });
     });
 
@@ -155,8 +155,8 @@ function describeBackendContract(title, open, about = {}) {
       ask(second, GRANTED, 'a', { steal: true });
       await victim.until('lost: stolen');
       await settle();
-      expect(victim.told.at(-1)).toBe('lost: stolen');
-      expect(victim.told.filter((what) => what !== 'granted')).toEqual(['lost: stolen']);
+      expect(victim.notices.at(-1)).toBe('lost: stolen');
+      expect(victim.notices.filter((what) => what !== 'granted')).toEqual(['lost: stolen']);
     });
 
     test('tokens rise, and are set before the grant is reported', async () => {
@@ -184,8 +184,8 @@ function describeBackendContract(title, open, about = {}) {
       const ownWaiting = ask(first, QUEUED, 'a');
       const otherWaiting = ask(second, QUEUED, 'a');
       first.close();
-      expect(held.told).toEqual(['lost: disconnected']);
-      expect(ownWaiting.told).toEqual(['failed: AbortError']);
+      expect(held.notices).toEqual(['lost: disconnected']);
+      expect(ownWaiting.notices).toEqual(['failed: AbortError']);
       await otherWaiting.until('granted');
       const { held: shown, pending } = await second.snapshot();
       expect(shown).toEqual([{ name: 'a', mode: 'exclusive', clientId: second.clientId }]);
@@ -199,7 +199,7 @@ function describeBackendContract(title, open, about = {}) {
       first.release(holder);
       first.close();
       await Promise.all([onItsWay.until('failed: AbortError'), other.until('granted')]);
-      expect(onItsWay.told).toEqual(['failed: AbortError']);
+      expect(onItsWay.notices).toEqual(['failed: AbortError']);
     });
 
     test('after close() enqueue() throws, a release changes nothing, a second close() too', () => {

@@ -95,7 +95,7 @@ function testBackendExtras(agents, comfortableMs) {
     test('takes the lock away though no request waits', async () => {
       const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: 5 }));
       await holder.until('lost: expired');
-      expect(holder.told).toEqual(['lost: expired']);
+      expect(holder.notices).toEqual(['lost: expired']);
       expect(countsOf(await second.snapshot())).toEqual([0, 0]);
       expect(first.release(holder)).toBeUndefined();
     });
@@ -121,7 +121,7 @@ function testBackendExtras(agents, comfortableMs) {
       if (isInTime) expect(loss).toBeUndefined();
       const successor = ask(first, GRANTED, 'a');
       await afterHolding(2 * comfortableMs);
-      expect([holder.told, successor.told]).toEqual([[], []]);
+      expect([holder.notices, successor.notices]).toEqual([[], []]);
       expect(first.isLocked('a')).toBe(true);
     });
 
@@ -129,18 +129,18 @@ function testBackendExtras(agents, comfortableMs) {
       const holder = ask(first, GRANTED, 'a');
       const waiting = ask(second, QUEUED, 'a', exclusive({ holdLimit: 5 }));
       await afterHolding(20);
-      expect(waiting.told).toEqual([]);
+      expect(waiting.notices).toEqual([]);
       first.release(holder);
       await waiting.until('lost: expired');
       // If a loss is found before the grant, only the loss is reported.
-      expect(waiting.told.filter((what) => what !== 'granted')).toEqual(['lost: expired']);
+      expect(waiting.notices.filter((what) => what !== 'granted')).toEqual(['lost: expired']);
     });
 
     test('of one shared holder leaves the others', async () => {
       const limited = ask(first, GRANTED, 'a', shared({ holdLimit: 5 }));
       const other = ask(second, GRANTED, 'a', shared());
       await limited.until('lost: expired');
-      expect(other.told).toEqual([]);
+      expect(other.notices).toEqual([]);
       expect(countsOf(await first.snapshot())).toEqual([1, 0]);
     });
 
@@ -149,7 +149,7 @@ function testBackendExtras(agents, comfortableMs) {
       ask(second, GRANTED, 'a', { steal: true });
       await victim.until('lost: stolen');
       await afterHolding(2 * comfortableMs);
-      expect(victim.told).toEqual(['lost: stolen']);
+      expect(victim.notices).toEqual(['lost: stolen']);
     });
   });
 
@@ -264,7 +264,7 @@ function testBackendExtras(agents, comfortableMs) {
     const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
     first.close();
     await afterHolding(2 * comfortableMs);
-    expect(holder.told).toEqual(['lost: disconnected']);
+    expect(holder.notices).toEqual(['lost: disconnected']);
   });
 }
 

@@ -116,7 +116,7 @@ function testBackendWatch(agents) {
     const waiting = watch.read(MAX);
     first.close();
     expect(await waiting).toEqual([]);
-    expect(holder.told).toEqual(['lost: disconnected']);
+    expect(holder.notices).toEqual(['lost: disconnected']);
     expect(await typesOf(other)).toEqual(['granted', 'released']);
     expect(() => first.watch('a')).toThrow(expect.objectContaining({ name: 'InvalidStateError' }));
     other.close();

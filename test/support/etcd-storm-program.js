@@ -29,7 +29,7 @@ async function hold(lock, seen) {
   const { name, mode, token } = lock;
   seen.id = `${process.pid}:${token}`;
   const call = { name, mode, id: seen.id, token: String(token) };
-  lock.signal.addEventListener('abort', () => resource.tell('told', call));
+  lock.signal.addEventListener('abort', () => resource.tell('notified', call));
   if (!(await resource.ask('enter', call))) return;
   await sleep(random(4));
   if (!lock.signal.aborted) await resource.ask('leave', call);

@@ -44,10 +44,10 @@ class StormProcess {
       env: { ...process.env, HOLDFAST_DIR: home, ...env },
     });
     this.ended = once(this.child, 'exit').then(([code, signal]) => ({ code, signal }));
-    const told = once(this.child, 'message').then(([{ status }]) => {
+    const report = once(this.child, 'message').then(([{ status }]) => {
       this.status = status;
     });
-    this.#rested = Promise.race([told, this.ended]);
+    this.#rested = Promise.race([report, this.ended]);
   }
 
   /** It takes no more locks; its session lives, unless it is of an earlier version. */

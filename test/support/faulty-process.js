@@ -94,8 +94,8 @@ class FaultyProcess {
    *   settled: ReturnType<FaultyProcess['order']> }}
    */
   request(name, options = {}) {
-    const told = (event) => new Promise((resolve) => (this.#onEvent[event] = resolve));
-    const [asked, granted] = [told('asked'), told('granted')];
+    const untilEvent = (event) => new Promise((resolve) => (this.#onEvent[event] = resolve));
+    const [asked, granted] = [untilEvent('asked'), untilEvent('granted')];
     return { asked, granted, settled: this.order('request', { name, options }) };
   }
 

@@ -41,7 +41,7 @@ class Place {
 class FenceJudge {
   /** @type {string[]} */
   faults = [];
-  counts = { entered: 0, told: 0, refused: 0, overtaken: 0 };
+  counts = { entered: 0, notified: 0, refused: 0, overtaken: 0 };
   /** @type {Map<string, Place>} */
   #places = new Map();
   /** @type {Map<string, Hold>} of all holds that have not ended */
@@ -99,8 +99,8 @@ class FenceJudge {
   }
 
   /** @param {{ name: string, id: string }} call  of a holder that was notified of its loss */
-  told({ name, id }) {
-    this.counts.told += 1;
+  notified({ name, id }) {
+    this.counts.notified += 1;
     this.#placeOf(name).inside.delete(id);
   }
 

@@ -80,15 +80,15 @@ class PlayedSession {
 function playNameQueue() {
   const session = new PlayedSession();
   const { changes, stored } = session;
-  const told = [];
-  const note = (what) => (request) => told.push(`${what} ${request.number}`);
+  const notices = [];
+  const note = (what) => (request) => notices.push(`${what} ${request.number}`);
   const queue = new NameQueue(NAME, /** @type {any} */ (session), bucket, {
     onGranted: note('granted'),
     onQueued: note('queued'),
     onMissed: note('missed'),
     onFailed: note('failed'),
     onLost: note('lost'),
-    onEnded: ({ number, loss }) => told.push(`ended ${number} ${loss}`),
+    onEnded: ({ number, loss }) => notices.push(`ended ${number} ${loss}`),
     onIdle() {},
     onWaited() {},
     checkAfterMs: () => A_DAY_MS, // no test waits for it, and a busy machine must not
@@ -116,7 +116,7 @@ function playNameQueue() {
     await turn();
   }
 
-  return { told, session, queue, changes, stored, ask, answer, findOut };
+  return { notices, session, queue, changes, stored, ask, answer, findOut };
 }
 
 module.exports = { bucket, keysOf, nameKeys, playNameQueue, removedBy, requestOf, turn };

@@ -8,7 +8,7 @@ class RecordedRequest {
   tokenHigh = 0;
   tokenLow = 0;
   /** The reports of the backend, in order: 'granted', 'missed', 'failed: …' or 'lost: …'. */
-  told = [];
+  notices = [];
   #onTold = () => {};
 
   constructor(name, options = {}) {
@@ -32,7 +32,7 @@ class RecordedRequest {
   }
 
   #tell(what) {
-    this.told.push(what);
+    this.notices.push(what);
     this.#onTold();
   }
 
@@ -44,7 +44,7 @@ class RecordedRequest {
   until(what) {
     return new Promise((resolve) => {
       this.#onTold = () => {
-        if (this.told.includes(what)) resolve();
+        if (this.notices.includes(what)) resolve();
       };
       this.#onTold();
     });

@@ -486,7 +486,7 @@ class NameQueue {
   /**
    * @param {EtcdRequest} request
    * @param {string} revision
-   * @param {import('./name-lock.js').Expected} told
+   * @param {import('./name-lock.js').Expected} expected
    */
   #hold(request, revision, { heads, knownAt }) {
     if (this.#session.isOver) throw new SessionLost();
