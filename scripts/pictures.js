@@ -1,11 +1,10 @@
 'use strict';
 
-// npm run pictures: makes the pictures in docs/pictures from a bucket with life in it: `top` in a
-// real terminal, and the dashboard in a real browser, each light and dark. Takes a minute and a
-// half, because both show the last minute.
+// npm run pictures: makes the pictures in docs/pictures from a bucket with life in it: the text of
+// `top` in a real terminal, and the dashboard in a real browser, each light and dark. Takes a
+// minute and a half, because both show the last minute.
 
-const { mkdirSync, readFileSync, rmSync } = require('node:fs');
-const { createRequire } = require('node:module');
+const { mkdirSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const { mustRun, ROOT } = require('./steps/run.js');
@@ -15,7 +14,6 @@ const { installIn, ensureToolchain } = require('./steps/toolchain.js');
 
 /** The folder with the packages that need a browser. */
 const PACKAGES = path.join(ROOT, 'test', 'dashboard');
-const requirePackage = createRequire(path.join(PACKAGES, 'package.json'));
 
 /** @typedef {'light' | 'dark'} Scheme */
 
@@ -37,37 +35,94 @@ const THEMES = {
   },
 };
 
-/** A terminal in the page: xterm.js draws what it is given. Runs in the browser. */
-const SHOW_TERMINAL = `async ({ text, columns, rows, theme }) => {
-  const box = { margin: 0, display: 'inline-block', padding: '14px' };
-  Object.assign(document.body.style, box, { background: theme.background });
-  const look = { fontFamily: '"DejaVu Sans Mono", monospace', fontSize: 14, theme };
-  const terminal = new Terminal({ ...look, cols: columns, rows, cursorInactiveStyle: 'none' });
-  terminal.open(document.body);
-  await new Promise((resolve) => terminal.write(text, resolve));
-  const frame = () => new Promise(requestAnimationFrame);
-  await frame();
-  await frame();
-}`;
+/** What a program sets by SGR (ECMA-48, 8.3.117), as classes. */
+const COLOURS = { 31: 'red', 32: 'green', 33: 'yellow' };
+/** @type {Record<number, string>} */
+const STYLES = { 1: 'bold', 2: 'dim', 7: 'inverse', ...COLOURS };
+const CELL = { width: 8.4, height: 17 };
+const BASELINE = 13;
+const MARGIN = 14;
+
+/** @param {string} text */
+const escaped = (text) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 /**
- * @param {{ text: string, columns: number, rows: number }} screen  text: lines with the escape
- *   sequences of their colours
- * @param {Scheme} scheme
- * @param {string} file
+ * @param {Set<string>} style  changed
+ * @param {string} codes  of an escape sequence
  */
-async function photographTerminal(screen, scheme, file) {
-  const { launch } = require(path.join(PACKAGES, 'browser.js'));
-  const browser = await launch();
-  const page = await browser.newPage({ viewport: { width: 1600, height: 1200 } });
-  const xterm = path.dirname(requirePackage.resolve('@xterm/xterm/package.json'));
-  await page.addStyleTag({ content: readFileSync(path.join(xterm, 'css/xterm.css'), 'utf8') });
-  await page.addScriptTag({ content: readFileSync(path.join(xterm, 'lib/xterm.js'), 'utf8') });
-  await page.evaluate(
-    `(${SHOW_TERMINAL})(${JSON.stringify({ ...screen, theme: THEMES[scheme] })})`,
-  );
-  await page.locator('body').screenshot({ path: file });
-  await browser.close();
+function applyCodes(style, codes) {
+  for (const code of codes.split(';').map(Number)) {
+    if (code === 0) style.clear();
+    else if (code === 39) for (const colour of Object.values(COLOURS)) style.delete(colour);
+    else if (code in STYLES) style.add(STYLES[code]);
+  }
+}
+
+/**
+ * @param {string} text
+ * @param {Set<string>} style
+ * @param {number} column
+ * @param {number} y
+ */
+function drawText(text, style, column, y) {
+  const x = (/** @type {number} */ at) => (MARGIN + at * CELL.width).toFixed(1);
+  const width = (/** @type {string} */ of) => ([...of].length * CELL.width).toFixed(1);
+  const box = `x="${x(column)}" y="${y}" width="${width(text)}" height="${CELL.height}"`;
+  const behind = style.has('inverse') ? `<rect class="bar" ${box}/>` : '';
+  const word = text.trim();
+  if (word === '') return behind;
+  const start = column + text.length - text.trimStart().length;
+  const name = style.size === 0 ? '' : ` class="${[...style].join(' ')}"`;
+  const place = `x="${x(start)}" y="${y + BASELINE}" textLength="${width(word)}"`;
+  return `${behind}<text${name} ${place}>${escaped(word)}</text>`;
+}
+
+/**
+ * @param {string} line  with the escape sequences of its colours
+ * @param {number} row
+ */
+function drawLine(line, row) {
+  /** @type {Set<string>} */
+  const style = new Set();
+  let column = 0;
+  return line
+    .split('\u001b[')
+    .map((part, at) => {
+      const end = at === 0 ? -1 : part.indexOf('m');
+      if (end >= 0) applyCodes(style, part.slice(0, end));
+      const text = part.slice(end + 1);
+      const drawn = drawText(text, style, column, MARGIN + row * CELL.height);
+      column += [...text].length;
+      return drawn;
+    })
+    .join('');
+}
+
+/**
+ * A terminal as a picture for light and for dark pages.
+ * @param {string[]} lines
+ * @param {number} columns
+ */
+function drawTerminal(lines, columns) {
+  const width = Math.ceil(2 * MARGIN + columns * CELL.width);
+  const height = 2 * MARGIN + lines.length * CELL.height;
+  const rules = (/** @type {Record<string, string>} */ { background, foreground, ...colours }) =>
+    [
+      `svg{background:${background};fill:${foreground}}`,
+      `.bar{fill:${foreground}}.inverse{fill:${background}}`,
+      ...Object.entries(colours).map(([name, colour]) => `.${name}{fill:${colour}}`),
+    ].join('');
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}">`,
+    '<style>',
+    'text{font:14px ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;white-space:pre}',
+    `.bold{font-weight:700}.dim{opacity:.6}${rules(THEMES.light)}`,
+    `@media(prefers-color-scheme:dark){${rules(THEMES.dark)}}`,
+    '</style>',
+    ...lines.map(drawLine),
+    '</svg>\n',
+  ].join('\n');
 }
 
 /**
@@ -169,8 +224,8 @@ const SCHEMES = /** @type {Scheme[]} */ (['light', 'dark']);
 const SIZE = { columns: 124, rows: 22 };
 const LAST_MINUTE_MS = 65_000;
 
-/** @param {string} name @param {Scheme} scheme */
-const fileOf = (name, scheme) => path.join(FOLDER, `${name}-${scheme}.png`);
+/** @param {Scheme} scheme */
+const fileOf = (scheme) => path.join(FOLDER, `dashboard-${scheme}.png`);
 
 /** @param {NodeJS.ProcessEnv} env */
 async function startDashboard(env) {
@@ -193,11 +248,8 @@ async function takePictures(directory) {
   try {
     const dashboards = await Promise.all(SCHEMES.map((scheme) => openDashboard(url, scheme)));
     await new Promise((resolve) => setTimeout(resolve, LAST_MINUTE_MS));
-    const screen = { text: terminal.lines().join('\r\n'), ...SIZE };
-    for (const [at, scheme] of SCHEMES.entries()) {
-      await dashboards[at](fileOf('dashboard', scheme));
-      await photographTerminal(screen, scheme, fileOf('top', scheme));
-    }
+    writeFileSync(path.join(FOLDER, 'top.svg'), drawTerminal(terminal.lines(), SIZE.columns));
+    for (const [at, scheme] of SCHEMES.entries()) await dashboards[at](fileOf(scheme));
   } finally {
     terminal.close();
     child.kill();
@@ -207,7 +259,7 @@ async function takePictures(directory) {
 
 /** 256 colours are enough, and a third of the bytes. */
 function makeSmaller() {
-  const files = ['dashboard', 'top'].flatMap((name) => SCHEMES.map((one) => fileOf(name, one)));
+  const files = SCHEMES.map(fileOf);
   mustRun('pngquant', ['--force', '--skip-if-larger', '--strip', '--ext', '.png', ...files]);
 }
 

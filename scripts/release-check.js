@@ -15,7 +15,7 @@ const { ROOT, StepError, mustRun } = require('./steps/run.js');
 const DELIVERED = [
   /^(dist|types)\/(?!.*\/node_modules\/)/,
   /^prebuilds\/[\w-]+\/holdfast\.node$/,
-  /^docs\/pictures\/[\w-]+\.(svg|png)$/,
+  /^docs\/pictures\/[\w-]+\.svg$/,
   /^(README|CHANGELOG)\.md$/,
   /^(LICENSE|package\.json)$/,
 ];
