@@ -35,7 +35,7 @@ const THEMES = {
   },
 };
 
-/** What a program sets by SGR (ECMA-48, 8.3.117), as classes. */
+/** The styles that SGR sets (ECMA-48, 8.3.117), as classes. */
 const COLOURS = { 31: 'red', 32: 'green', 33: 'yellow' };
 /** @type {Record<number, string>} */
 const STYLES = { 1: 'bold', 2: 'dim', 7: 'inverse', ...COLOURS };
