@@ -136,5 +136,5 @@ test('a watch whose events were compacted away reads the sessions again', async 
   session.answer();
   await turn();
   session.subscriptions[1].onEvents([grant('5')]);
-  expect(told).toMatchObject([{ token: 5n, clientId: 'someone', lost: 1 }]);
+  expect(notices).toMatchObject([{ token: 5n, clientId: 'someone', lost: 1 }]);
 });
