@@ -2,7 +2,7 @@
 
 const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 const { decodeText, endOf } = require('./keys.js');
-const { NOBODY, toRequestInfo, toSessionInfo } = require('./bucket-view.js');
+const { UNKNOWN_SESSION, toRequestInfo, toSessionInfo } = require('./bucket-view.js');
 const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('./bucket-view.js').SessionInfo} SessionInfo */
@@ -191,7 +191,7 @@ class BucketEvents {
    * @returns {LockEvent}
    */
   #describe(type, key, token) {
-    const { clientId, pid, threadId, host } = this.#sessions.get(key.lease) ?? NOBODY;
+    const { clientId, pid, threadId, host } = this.#sessions.get(key.lease) ?? UNKNOWN_SESSION;
     return {
       type,
       name: decodeText(key.encodedName),

@@ -20,7 +20,7 @@ const { textOf } = require('./transaction.js');
  */
 
 /** @type {SessionInfo} of a session whose key is gone while its requests are still there */
-const NOBODY = { clientId: '', pid: 0, threadId: 0, host: '' };
+const UNKNOWN_SESSION = { clientId: '', pid: 0, threadId: 0, host: '' };
 
 /**
  * The session as this process may show it. Containers may have the name of their machine, and their
@@ -118,9 +118,9 @@ function toInspection(keyValues, bucket, now) {
     requests
       .filter(({ key }) => key.isHeld === isHeld)
       .map(({ key, keyValue }) =>
-        toLockDetail(key, keyValue, sessions.get(key.lease) ?? NOBODY, now),
+        toLockDetail(key, keyValue, sessions.get(key.lease) ?? UNKNOWN_SESSION, now),
       );
   return { held: toDetails(true), pending: toDetails(false) };
 }
 
-module.exports = { NOBODY, fromSessionInfo, toInspection, toRequestInfo, toSessionInfo };
+module.exports = { UNKNOWN_SESSION, fromSessionInfo, toInspection, toRequestInfo, toSessionInfo };

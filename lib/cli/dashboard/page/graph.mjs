@@ -152,8 +152,8 @@ const Tip = ({ id }) => html`
 `;
 
 /**
- * The same in words, for who does not see the drawing. @param {{ lock: GraphLock, onOpen: (name:
- * string) => void }} properties
+ * The same in words, for screen readers.
+ * @param {{ lock: GraphLock, onOpen: (name: string) => void }} properties
  */
 const Words = ({ lock, onOpen }) =>
   html`<li>
@@ -161,7 +161,7 @@ const Words = ({ lock, onOpen }) =>
       ${shown(lock.name)}
     </button>
     ${lock.isDeadlocked && html` <strong class="bad">deadlock</strong>`} ${' '}is held by
-    ${lock.holders.map((one) => `${who(one)} (${duration(one.held)})`).join('; ') || 'nobody'}
+    ${lock.holders.map((one) => `${who(one)} (${duration(one.held)})`).join('; ') || 'no process'}
     ${lock.moreHolders > 0 ? ` and ${count(lock.moreHolders)} more` : ''}; ${' '}waiting:
     ${lock.waiters.map((one) => `${who(one)} (${duration(one.waited)})`).join('; ')}
     ${lock.moreWaiters > 0 ? ` and ${count(lock.moreWaiters)} more` : ''}
