@@ -5,7 +5,9 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { createInterface } = require('node:readline');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
+const { removeLocks } = require('./broker-process.js');
 
 const LIBRARY = path.join(__dirname, '..', '..', 'lib', 'index.js');
 const PROGRAM = path.join(__dirname, '..', '..', 'lib', 'cli', 'holdfast.js');
@@ -71,12 +73,20 @@ class RunningCommand {
 /** The command line tool, on a fresh directory, and a lock manager beside it. */
 class CommandLine {
   directory = mkdtempSync(path.join(tmpdir(), 'holdfast-cli-'));
-  locks = openLockManager({ directory: this.directory });
+  locks;
+  #url;
   #running = new Set();
   #handles = [];
 
+  /** @param {string} [url]  of the locks of the manager and of all programs: shm: or broker: */
+  constructor(url = undefined) {
+    this.#url = url;
+    this.locks = openLockManager({ directory: this.directory, ...(url && { url }) });
+  }
+
   environment(extra = {}) {
-    return { ...process.env, HOLDFAST_DIR: this.directory, NO_COLOR: '1', ...extra };
+    const url = this.#url && { HOLDFAST_URL: this.#url };
+    return { ...process.env, HOLDFAST_DIR: this.directory, NO_COLOR: '1', ...url, ...extra };
   }
 
   /** Runs a command to its end. */
@@ -152,6 +162,7 @@ class CommandLine {
   close() {
     for (const child of this.#running) child.kill('SIGKILL');
     this.locks.close();
+    if (this.#url === 'broker:') removeLocks(new BrokerFiles('default', this.directory));
     rmSync(this.directory, { recursive: true, force: true });
   }
 }
