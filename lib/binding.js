@@ -3,7 +3,7 @@
 const { existsSync, readFileSync, statSync } = require('node:fs');
 const path = require('node:path');
 const { keepName, sharedByCopies } = require('./copies.js');
-const { BUNDLED, installedRoot, isPackage, packageRoot } = require('./package-files.js');
+const { WHY_MISSING, installedRoot, isPackage, packageRoot } = require('./package-files.js');
 
 const FALLBACK_HINT =
   'HOLDFAST_URL=broker: gives locks without it, shared by all processes that use the same setting; ' +
@@ -104,7 +104,7 @@ function missing(root, searched) {
   }
   return new BindingError(
     'ERR_HOLDFAST_BUNDLED',
-    `${places} ${BUNDLED}, or set HOLDFAST_BINARY to the path of holdfast.node.`,
+    `${places} ${WHY_MISSING}, or set HOLDFAST_BINARY to the path of holdfast.node.`,
   );
 }
 

@@ -3,12 +3,14 @@
 // Finds the folder of the package, also for code that a bundler has taken out of it, and the files
 // that are started or read by their path.
 
-const { readFileSync } = require('node:fs');
+const { existsSync, readFileSync } = require('node:fs');
 const path = require('node:path');
 const { BUILD } = require('./build-id.js');
 
-const BUNDLED =
-  'A bundler has taken the code out of its package: mark "holdfast" as external ' +
+/** The paths in a bundle may be made up, so the code cannot distinguish the two. */
+const WHY_MISSING =
+  'Either the package was removed or replaced on disk while this program runs: restart the ' +
+  'program. Or a bundler has taken the code out of its package: mark "holdfast" as external ' +
   '(esbuild: --external:holdfast; Next: serverExternalPackages)';
 
 /** The folder of the package; in a bundle of an application, some folder of the application. */
@@ -85,11 +87,12 @@ function fileHere(name) {
  */
 function packageFile(name, root = packageRoot()) {
   const here = root === packageRoot() ? fileHere(name) : undefined;
-  if (isPackage(root)) return here ?? path.join(root, 'dist', name);
-  const installed = installedRoot(root);
-  if (installed !== undefined) return path.join(installed, 'dist', name);
-  const error = new Error(`holdfast: the file dist/${name} is missing. ${BUNDLED}.`);
+  const installed = isPackage(root) ? root : installedRoot(root);
+  const file =
+    installed === root && here !== undefined ? here : path.join(installed ?? root, 'dist', name);
+  if (installed !== undefined && existsSync(file)) return file;
+  const error = new Error(`holdfast: the file dist/${name} is missing. ${WHY_MISSING}.`);
   throw Object.assign(error, { code: 'ERR_HOLDFAST_BUNDLED' });
 }
 
-module.exports = { BUNDLED, installedRoot, isPackage, packageFile, packageRoot };
+module.exports = { WHY_MISSING, installedRoot, isPackage, packageFile, packageRoot };

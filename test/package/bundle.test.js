@@ -162,6 +162,7 @@ const afterChange = (change, use) =>
       });
   `);
 
+const manifest = fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8');
 const REMOVED = `fs.rmSync('dist', { recursive: true })`;
 const REPLACED = `for (const file of fs.readdirSync('dist')) {
   if (!file.endsWith('.js')) continue;
@@ -182,6 +183,37 @@ test.each([
 ])('%s of another build is refused', (_part, use) => {
   const { message } = afterChange(REPLACED, use);
   expect(message).toMatch(/^The package holdfast was replaced on disk .*: restart the program/);
+});
+
+/** Over a broker that runs: requestSync() starts a thread from a file of the package. */
+const afterChangeOfSync = (change) =>
+  run(`
+    const fs = require('node:fs');
+    const { openLockManager } = require('holdfast');
+    const warnings = [];
+    process.on('warning', ({ message }) => warnings.push(message));
+    const locks = openLockManager({ url: 'broker://' + process.cwd() + '/b' });
+    locks.request('first', () => {}).then(() => {
+      ${change};
+      return locks.requestSync('second', () => {});
+    }).catch(({ code, message }) => {
+      fs.writeFileSync('package.json', ${JSON.stringify(manifest)});
+      setImmediate(() => {
+        console.log(JSON.stringify({ code, message, warnings }));
+        process.exit();
+      });
+    });
+  `);
+
+test.each([
+  ['removed', `${REMOVED}; fs.rmSync('package.json')`],
+  ['being replaced', REMOVED],
+])('requestSync() over a broker names both causes if the package was %s', (_how, change) => {
+  const { code, message, warnings } = afterChangeOfSync(change);
+  expect(code).toBe('ERR_HOLDFAST_BUNDLED');
+  expect(message).toMatch(/removed or replaced on disk while this program runs: restart/);
+  expect(message).toMatch(/Or a bundler .*: mark "holdfast" as external/);
+  expect(warnings).toEqual([]);
 });
 
 test('a broker runs from one file', () => {
