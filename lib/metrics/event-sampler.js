@@ -6,8 +6,8 @@
 
 /**
  * @typedef {object} Consumer
- * @property {(inspection: LockInspection) => void} seed  what waits and is held as a window begins;
- *   nothing older is known
+ * @property {(inspection: LockInspection, isBegin: boolean) => void} seed  what waits and is held
+ *   as a window begins, or as the counting begins; nothing older is known
  * @property {(event: LockEvent) => void} follow  happened before the window: not to be counted
  * @property {(event: LockEvent) => void} record
  */
@@ -52,7 +52,7 @@ class EventSampler {
 
   /** @param {LockInspection} inspection  taken after the construction */
   start(inspection) {
-    this.#consumer.seed(inspection);
+    this.#consumer.seed(inspection, true);
     void this.#read();
   }
 
@@ -81,7 +81,7 @@ class EventSampler {
     try {
       this.#watch.pause?.(false);
       const inspection = await inspect();
-      this.#consumer.seed(inspection);
+      this.#consumer.seed(inspection, false);
       for (const event of this.#watch.drain?.() ?? []) this.#consumer.follow(event);
       this.#isPaused = false;
       this.renew();

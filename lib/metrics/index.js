@@ -199,7 +199,7 @@ class BucketSource {
   /** The backend's own watch: it does not keep the process alive. */
   #openSampler() {
     return new EventSampler(this.#backend(), {
-      seed: (inspection) => this.#seed(inspection),
+      seed: (inspection, isBegin) => this.#seed(inspection, isBegin),
       follow: (event) => this.#each(event, (statistics) => statistics.follow(event)),
       record: (event) => this.#each(event, (statistics) => statistics.record(event)),
     });
@@ -253,14 +253,17 @@ class BucketSource {
     }
   }
 
-  /** @param {import('../../types/backend.d.ts').LockInspection} inspection */
-  #seed(inspection) {
-    this.#all.statistics.seed(inspection);
+  /**
+   * @param {import('../../types/backend.d.ts').LockInspection} inspection
+   * @param {boolean} isBegin
+   */
+  #seed(inspection, isBegin) {
+    this.#all.statistics.seed(inspection, isBegin);
     if (this.#byName === undefined) return;
     const [held, pending] = [groupByName(inspection.held), groupByName(inspection.pending)];
     for (const name of new Set([...this.#byName.keys(), ...held.keys(), ...pending.keys()])) {
       const parts = { held: held.get(name) ?? [], pending: pending.get(name) ?? [] };
-      this.#pastOf(this.#byName, name).statistics.seed(parts);
+      this.#pastOf(this.#byName, name).statistics.seed(parts, isBegin);
     }
   }
 

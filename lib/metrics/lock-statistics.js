@@ -90,6 +90,8 @@ class LockStatistics {
   #queued = new Map();
   /** @type {Map<bigint, number>} when a lock was granted, by its token */
   #granted = new Map();
+  /** Held locks whose grants were not counted, by token: their releases are not counted either. */
+  #uncounted = new Set();
 
   /** @param {readonly number[]} [bounds]  of the histograms, in seconds */
   constructor(bounds = undefined) {
@@ -100,8 +102,10 @@ class LockStatistics {
   /**
    * Notes the waiting requests and the held locks of the first moment; earlier ones are unknown.
    * @param {import('../../types/backend.d.ts').LockInspection} inspection
+   * @param {boolean} [isBegin]  the counting begins: what is held was granted before
    */
-  seed({ held, pending }) {
+  seed({ held, pending }, isBegin = false) {
+    if (isBegin) this.#uncounted = new Set(held.map(({ token }) => token));
     this.#queued.clear();
     this.#granted.clear();
     for (const request of pending) this.#follow(this.#queued, keyOf(request), request.since);
@@ -115,7 +119,9 @@ class LockStatistics {
   record(event) {
     this.lost += event.lost;
     const count = COUNT_OF[event.type];
-    if (count !== undefined) this.counts[count] += 1;
+    // A grant between the begin and the inspection is counted, and so is its release.
+    const isUncounted = this.#uncounted.delete(event.token) && event.type === 'released';
+    if (count !== undefined && !isUncounted) this.counts[count] += 1;
     if (event.type === 'queued') this.#follow(this.#queued, keyOf(event), event.time);
     else if (event.type === 'granted') this.#recordGrant(event);
     else this.#recordEnd(event);
@@ -130,6 +136,7 @@ class LockStatistics {
     if (type === 'queued') return this.#follow(this.#queued, keyOf(event), time);
     this.#queued.delete(keyOf(event));
     if (token === null) return;
+    this.#uncounted.delete(token);
     if (type === 'granted') this.#follow(this.#granted, token, time);
     else this.#granted.delete(token);
   }
@@ -204,6 +211,9 @@ class CountEstimate {
     deltas.aborts = Math.round(deltas.aborts * factor);
     deltas.grants = grants ?? Math.round(deltas.grants * factor);
     if (isSample) deltas.releases = Math.max(deltas.releases, this.#estimateReleases(deltas));
+    // A release of this period may be among the estimated releases of an earlier one.
+    const unreleased = this.totals.grants + deltas.grants - this.totals.releases;
+    deltas.releases = Math.min(deltas.releases, unreleased);
     for (const kind of /** @type {(keyof Counts)[]} */ (Object.keys(deltas))) {
       this.totals[kind] += deltas[kind];
     }

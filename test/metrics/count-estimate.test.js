@@ -41,11 +41,20 @@ describe('releases of a sample', () => {
     expect(estimate.totals).toMatchObject({ grants: 1_000, releases: 1_000 });
   });
 
-  test('are at least those that were seen, of locks that were held before', () => {
+  test('are at least those that were seen, if there were as many grants', () => {
     const estimate = new CountEstimate();
-    add(estimate, { releases: 5 }, { grants: 2, isSample: true });
-    expect(estimate.totals).toMatchObject({ grants: 2, releases: 5 });
+    add(estimate, { releases: 5, steals: 4 }, { grants: 7, isSample: true });
+    expect(estimate.totals).toMatchObject({ grants: 7, releases: 5 });
+    add(estimate, { releases: 15, steals: 4 }, { grants: 2, isSample: true });
+    expect(estimate.totals).toMatchObject({ grants: 9, releases: 9 });
   });
+});
+
+test('releases that an earlier sample has counted are not counted again when they are seen', () => {
+  const estimate = new CountEstimate();
+  add(estimate, {}, { grants: 1_000, isSample: true });
+  add(estimate, { releases: 5 }, exact);
+  expect(estimate.totals).toMatchObject({ grants: 1_000, releases: 1_000 });
 });
 
 test('each time only what is new is added', () => {

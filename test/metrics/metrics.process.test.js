@@ -51,6 +51,15 @@ describe.each(['bucket', 'process'])('of a %s', (scope) => {
     expect(holdSeconds.count).toBe(4);
   });
 
+  test('the release of a lock that was held before is not counted', async () => {
+    const release = await bucket.hold('a');
+    await count({ scope, names: true });
+    await release();
+    await bucket.locks.request('b', () => {});
+    await untilCounted({ grants: 1, releases: 1, held: 0 });
+    expect((await metrics.collect()).names.a?.releases ?? 0).toBe(0);
+  });
+
   test('the current holders and waiters', async () => {
     await count({ scope });
     const release = await bucket.hold('a');
@@ -179,7 +188,7 @@ describe('of a bucket', () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
     await release();
     await waiting;
-    await untilCounted({ releases: 2 });
+    await untilCounted({ grants: 1, releases: 1 });
     expect((await metrics.collect()).waitSeconds.counts).toEqual([0, 1]);
   });
 
