@@ -26,6 +26,8 @@ const SEGMENT = 'segment';
 const DEFAULT_PARENT = '/dev/shm';
 const ROOT = 0;
 const NO_GROUP = 65_534;
+/** The name of the folder of a bucket of a broker. */
+const BROKER_FOLDER = /^~.+~$/;
 /** The commands that change nothing. */
 const READ_ONLY = new Set(['ls', 'top', 'watch', 'graph', 'doctor', 'dashboard', 'trace']);
 
@@ -89,15 +91,34 @@ function loadNativePart() {
  * @returns {string} '' if there are none, or this is not root
  */
 function otherUsersText(address) {
-  const { directory, user } = address;
-  const isDefault = directory === undefined && !process.env.HOLDFAST_DIR && isSharedMemory(address);
-  if (process.geteuid?.() !== ROOT || user !== undefined || !isDefault) return '';
-  const users = tryRead((folder) => readdirSync(folder), DEFAULT_PARENT)
+  if (process.geteuid?.() !== ROOT || address.user !== undefined) return '';
+  if (address.directory !== undefined || process.env.HOLDFAST_DIR) return '';
+  const folder = brokerFolder(address);
+  if (folder === undefined && !isSharedMemory(address)) return '';
+  const directory = folder === undefined ? directoryOf(address) : path.dirname(folder);
+  if (directory !== defaultDirectoryOf(userOfMachine())) return ''; // of a URL, or no Linux
+  const users = tryRead((parent) => readdirSync(parent), DEFAULT_PARENT)
     ?.map((name) => Number(/^holdfast-(\d+)$/.exec(name)?.[1] ?? ROOT))
-    .filter((id) => id !== ROOT && bucketsIn(`${DEFAULT_PARENT}/holdfast-${id}`).length > 0)
+    .filter((id) => id !== ROOT && hasTables(defaultDirectoryOf(id), folder !== undefined))
     .map(userName);
   if (users === undefined || users.length === 0) return '';
   return `other users have lock tables, too: see them with --user ${users.join(', --user ')}`;
+}
+
+/** @param {number} id  of a user */
+const defaultDirectoryOf = (id) => `${DEFAULT_PARENT}/holdfast-${id}`;
+
+/**
+ * @param {string} directory  of another user
+ * @param {boolean} isBroker
+ */
+function hasTables(directory, isBroker) {
+  try {
+    if (!isBroker) return bucketsIn(directory).length > 0;
+    return readdirSync(directory).some((name) => BROKER_FOLDER.test(name));
+  } catch {
+    return false; // it is no directory, or was removed: the command itself continues
+  }
 }
 
 /** @param {number} id  of a user */
@@ -155,7 +176,7 @@ function directoryOf(address) {
   const url = urlOf(address);
   const named = url !== undefined && /^shm:/i.test(url) ? directoryOfUrl(url) : undefined;
   if (named !== undefined) return named;
-  return process.env.HOLDFAST_DIR || `${DEFAULT_PARENT}/holdfast-${userOfMachine()}`;
+  return process.env.HOLDFAST_DIR || defaultDirectoryOf(userOfMachine());
 }
 
 /**
@@ -318,11 +339,13 @@ function openManager(address, { isPatient = false } = {}) {
 function openExistingManager(address) {
   checkAddress(address);
   if (bucketExists(address)) return openManager(address);
+  const others = otherUsersText(address);
+  const end = others === '' ? '' : `. And ${others}`;
   const folder = brokerFolder(address);
   if (folder !== undefined) {
     throw new CommandError(
       `there is no bucket '${address.bucket ?? 'default'}' of a broker at ${folder}: no program has ` +
-        'used a lock there yet',
+        `used a lock there yet${end}`,
     );
   }
   const directory = directoryOf(address);
@@ -331,11 +354,9 @@ function openExistingManager(address) {
     buckets.length === 0
       ? 'no lock was used here yet'
       : `the buckets here are ${buckets.map((name) => `'${name}'`).join(', ')}`;
-  const others = otherUsersText(address);
   throw new CommandError(
     `there is no bucket '${address.bucket ?? 'default'}' in ${directory}: ${hint}. ` +
-      'Programs may use another directory: "holdfast doctor --pid PID" compares.' +
-      `${others === '' ? '' : ` And ${others}`}`,
+      `Programs may use another directory: "holdfast doctor --pid PID" compares${end}`,
   );
 }
 
