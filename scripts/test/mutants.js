@@ -67,9 +67,9 @@ const buildTargets = (targets) =>
 
 /** @param {string} test */
 function corePasses(test) {
-  const [program, filter = '*'] = test.split(':');
+  const [program, ...filters] = test.split(':');
   if (!buildTargets([program])) throw new StepError(`${program} does not compile`);
-  const { status } = spawnSync(path.join(PROGRAMS, program), [`--gtest_filter=${filter}`], {
+  const { status } = spawnSync(path.join(PROGRAMS, program), [`--gtest_filter=${filters.join(':') || '*'}`], {
     ...QUIETLY,
     timeout: program === 'simulation_test' ? MAX_MS_OF_SIMULATION : MAX_MS_OF_PROGRAM,
     env: { ...process.env, HOLDFAST_SIMULATIONS: SIMULATIONS },
@@ -77,7 +77,7 @@ function corePasses(test) {
   return status === 0;
 }
 
-/** The core and its C++ tests: `program` or `program:filter`. @type {Copy} */
+/** The core and its C++ tests: `program` or `program:filter:filter`. @type {Copy} */
 const CORE = {
   FOLDER: CORE_FOLDER,
   PARTS: CORE_PARTS,
