@@ -69,11 +69,15 @@ const buildTargets = (targets) =>
 function corePasses(test) {
   const [program, ...filters] = test.split(':');
   if (!buildTargets([program])) throw new StepError(`${program} does not compile`);
-  const { status } = spawnSync(path.join(PROGRAMS, program), [`--gtest_filter=${filters.join(':') || '*'}`], {
-    ...QUIETLY,
-    timeout: program === 'simulation_test' ? MAX_MS_OF_SIMULATION : MAX_MS_OF_PROGRAM,
-    env: { ...process.env, HOLDFAST_SIMULATIONS: SIMULATIONS },
-  });
+  const { status } = spawnSync(
+    path.join(PROGRAMS, program),
+    [`--gtest_filter=${filters.join(':') || '*'}`],
+    {
+      ...QUIETLY,
+      timeout: program === 'simulation_test' ? MAX_MS_OF_SIMULATION : MAX_MS_OF_PROGRAM,
+      env: { ...process.env, HOLDFAST_SIMULATIONS: SIMULATIONS },
+    },
+  );
   return status === 0;
 }
 
