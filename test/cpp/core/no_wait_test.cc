@@ -237,6 +237,28 @@ TEST_F(IfAvailable, LeavesNothingIfItEndsBeforeTheHolderIsReaped) {
   EXPECT_TRUE(events.empty());
 }
 
+// The worker takes the postponed requests of a shard in order: the event of the second one comes
+// after the turn of the first, whose number another request has by then.
+TEST_F(IfAvailable, IsNotMadeOnceItHasEnded) {
+  DieWith(kMany);
+  const uint32_t id = Ask(*agent_, Request()).id;
+  const uint32_t second = Ask(*agent_, Request()).id;
+  ASSERT_EQ(agent_->End(id), core::Loss::kNone);
+  ASSERT_EQ(Ask(*agent_).id, id);
+  const bool was_held = agent_->IsHeld(id);
+  std::vector<RequestEvent> of_id;
+  for (bool is_decided = false; !is_decided; std::this_thread::yield()) {
+    std::vector<RequestEvent> events;
+    agent_->TakeEvents(events);
+    for (const RequestEvent& event : events) {
+      if (event.id == id) of_id.push_back(event);
+      is_decided |= event.id == second;
+    }
+  }
+  ASSERT_EQ(of_id.size(), was_held ? 0U : 1U);
+  EXPECT_TRUE(was_held || of_id[0].kind == RequestEvent::Kind::kGranted);
+}
+
 TEST_F(IfAvailable, IsMissedIfALivingProcessHoldsTheLockBesideADeadOne) {
   const std::unique_ptr<Agent> other = Open();
   const core::RequestParams shared = Shared();
