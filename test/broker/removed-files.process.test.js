@@ -92,7 +92,11 @@ describe.each([
   });
 });
 
-test('a broker that no watch has notified serves nothing after its folder was removed', async () => {
+/**
+ * A broker in this process, which no watch notifies.
+ * @returns {Promise<{ hasEnded: Promise<unknown> }>}
+ */
+async function startUnwatchedBroker() {
   files.ensure();
   const epoch = {
     number: 1,
@@ -111,14 +115,44 @@ test('a broker that no watch has notified serves nothing after its folder was re
   await new Promise((resolve) => server.listen({ path: epoch.socket, exclusive: true }, resolve));
   expect(files.claimEpoch(epoch)).toBe(true);
   broker.recover();
-  const locks = openAt();
-  await locks.query();
-  expect(files.readEpoch(1).pid).toBe(process.pid);
-  fs.rmSync(files.folder, { recursive: true, force: true });
-  const newcomer = openAt();
-  await newcomer.request('ledger', async () => {
-    expect(await locks.request('ledger', { ifAvailable: true }, (lock) => lock)).toBeNull();
+  return { hasEnded };
+}
+
+describe('a broker that no watch has notified, after its folder was removed,', () => {
+  test('serves no request', async () => {
+    const { hasEnded } = await startUnwatchedBroker();
+    const locks = openAt();
+    await locks.query();
+    expect(files.readEpoch(1).pid).toBe(process.pid);
+    fs.rmSync(files.folder, { recursive: true, force: true });
+    const newcomer = openAt();
+    await newcomer.request('ledger', async () => {
+      expect(await locks.request('ledger', { ifAvailable: true }, (lock) => lock)).toBeNull();
+    });
+    for (const manager of [locks, newcomer]) manager.close();
+    await hasEnded;
   });
-  for (const manager of [locks, newcomer]) manager.close();
-  await hasEnded;
+
+  test('grants nothing when a hold limit passes', async () => {
+    const { hasEnded } = await startUnwatchedBroker();
+    const [locks, other] = [openAt(), openAt()];
+    const held = await locks.acquire('ledger', { holdLimit: 1000 });
+    let isInside = false;
+    let beganBeside = false;
+    const waiting = other.request('ledger', () => {
+      beganBeside = isInside;
+    });
+    while ((await locks.query()).pending.length === 0);
+    fs.rmSync(files.folder, { recursive: true, force: true });
+    const newcomer = openAt();
+    await newcomer.request('ledger', async () => {
+      isInside = true;
+      await waiting.catch(() => {});
+      isInside = false;
+    });
+    expect(beganBeside).toBe(false);
+    expect(held.signal.aborted).toBe(true);
+    for (const manager of [locks, other, newcomer]) manager.close();
+    await hasEnded;
+  });
 });

@@ -351,7 +351,7 @@ class Broker {
   }
 
   #serve() {
-    if (this.#isServing || this.#isOver) return;
+    if (this.#isServing || !this.#isPublished()) return;
     this.#isServing = true;
     clearTimeout(this.#returnTimer);
     this.table.processAll();
@@ -494,11 +494,16 @@ class Broker {
 
   /**
    * A watch may report late that the folder was removed: Deno's, and any under load. So each round
-   * checks the name of the socket. A removed broker serves nothing: its clients use another.
-   * @param {Step[]} steps
+   * checks the name of the socket, and so does a timer. A removed broker serves nothing: its
+   * clients use another.
    */
+  #isPublished() {
+    return !this.#isOver && (this.#files.isReachable(this.#epoch) || this.checkPublished());
+  }
+
+  /** @param {Step[]} steps */
   #apply(steps) {
-    if (!this.#files.isReachable(this.#epoch) && !this.checkPublished()) return;
+    if (!this.#isPublished()) return;
     this.#isCommitDue = true;
     for (const { apply } of steps) apply();
     this.#commit();
@@ -507,7 +512,9 @@ class Broker {
   #commitSoon() {
     if (this.#isCommitDue) return;
     this.#isCommitDue = true;
-    setImmediate(() => this.#commit());
+    setImmediate(() => {
+      if (this.#isPublished()) this.#commit();
+    });
   }
 
   /** Writes the decisions to the journal, and then sends them. */
