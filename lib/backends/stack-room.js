@@ -20,6 +20,15 @@ function createRoomCheck() {
   };
 }
 
+/** One for each method, all of which count their own first calls. */
+const createRoomChecks = () => ({
+  enqueue: createRoomCheck(),
+  release: createRoomCheck(),
+  releaseSync: createRoomCheck(),
+  cancel: createRoomCheck(),
+  waitSync: createRoomCheck(),
+});
+
 /* eslint-disable max-params, no-unused-vars -- for the room */
 /**
  * Each call takes room for all its parameters, 8 bytes each, whether they are passed or not. So a
@@ -34,4 +43,4 @@ const descend = (
 ) => (calls === 0 ? 0 : descend(calls - 1) + 1); // no tail call
 /* eslint-enable max-params, no-unused-vars */
 
-module.exports = { createRoomCheck };
+module.exports = { createRoomChecks };

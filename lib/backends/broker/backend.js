@@ -13,7 +13,7 @@ const { newLifeline, removeLifeline, securityError, toBrokerFiles } = require('.
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { noteAttached } = require('../idle-agents.js');
 const { QUEUED } = require('../outcome.js');
-const { createRoomCheck } = require('../stack-room.js');
+const { createRoomChecks } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
 const { Link } = require('./link.js');
@@ -504,13 +504,7 @@ const BRIEF_MS = 500;
 const MAX_UNDECIDED_MS = 1000;
 const RECHECK_MS = 5;
 
-const needRoomTo = {
-  enqueue: createRoomCheck(),
-  release: createRoomCheck(),
-  releaseSync: createRoomCheck(),
-  cancel: createRoomCheck(),
-  waitSync: createRoomCheck(),
-};
+const needRoomTo = createRoomChecks();
 
 /**
  * The backend over a broker: one agent of a bucket. It decides nothing. Its requests are kept here

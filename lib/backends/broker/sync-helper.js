@@ -54,16 +54,16 @@ class SyncHelper {
   #startMs = 0;
 
   /**
-   * @param {{ directory: string, bucket: string }} files
+   * @param {{ directory: string, bucket: string }} address
    * @param {number} [maxStartMs]
    */
-  constructor(files, maxStartMs = MAX_START_MS) {
+  constructor({ directory, bucket }, maxStartMs = MAX_START_MS) {
     this.#maxStartMs = maxStartMs;
     const buffer = new SharedArrayBuffer(HEAD_BYTES + ANSWER_BYTES);
     this.#words = new Int32Array(buffer, 0, HEAD_WORDS);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
     this.#worker = new Worker(packageFile('sync-thread.js'), {
-      workerData: { ...files, buffer, build: BUILD },
+      workerData: { directory, bucket, buffer, build: BUILD },
       execArgv: [],
     });
     this.#worker.on('error', warnOfEnd);

@@ -11,7 +11,7 @@ const { hostname } = require('../host.js');
 const { noteAttached } = require('../idle-agents.js');
 const { pidNamespace } = require('../pid-namespace.js');
 const { QUEUED } = require('../outcome.js');
-const { createRoomCheck } = require('../stack-room.js');
+const { createRoomChecks } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
 const { RequestTable, toRequestMessage } = require('./request-table.js');
@@ -297,13 +297,7 @@ const MIN_ANSWER_MS = 10_000;
  */
 const MAX_NAME_UNITS = 2 ** 15;
 
-const needRoomTo = {
-  enqueue: createRoomCheck(),
-  release: createRoomCheck(),
-  releaseSync: createRoomCheck(),
-  cancel: createRoomCheck(),
-  waitSync: createRoomCheck(),
-};
+const needRoomTo = createRoomChecks();
 
 /**
  * The backend over an etcd cluster: it passes requests to the session's thread, and the thread's

@@ -7,7 +7,7 @@ const { RESOLVED, apply, then } = require('../../time.js');
 const { createClientId } = require('../client-id.js');
 const { LocalLockTable } = require('./lock-table.js');
 const { GRANTED, MISSED, QUEUED } = require('../outcome.js');
-const { createRoomCheck } = require('../stack-room.js');
+const { createRoomChecks } = require('../stack-room.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
@@ -19,11 +19,7 @@ const threadId = lazy(() => require('node:worker_threads').threadId);
 
 const NO_ID = -1;
 
-const needRoomTo = {
-  enqueue: createRoomCheck(),
-  release: createRoomCheck(),
-  cancel: createRoomCheck(),
-};
+const needRoomTo = createRoomChecks();
 
 /**
  * The backend for one thread: an agent of a table that lives in this thread's memory. Several of
