@@ -38,8 +38,9 @@ function cLibrary(maps = '/proc/self/maps') {
     const files = readFileSync(maps, 'utf8');
     return files.includes('/libc.so.6') || files.includes('/libc-2.') ? 'glibc' : 'musl';
   } catch {
-    // No /proc, or no permission. Node's report has the version, and takes milliseconds.
-    const { header } = /** @type {any} */ (process.report?.getReport() ?? {});
+    // No /proc, or no permission. Node's report has the version.
+    const { readProcessReport } = require('./process-report.js');
+    const { header } = readProcessReport() ?? {};
     return header === undefined || header.glibcVersionRuntime !== undefined ? 'glibc' : 'musl';
   }
 }

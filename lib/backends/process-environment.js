@@ -16,8 +16,8 @@ function variable(name) {
     return loadBinding().variable(name) || undefined;
   } catch {
     // There is no native part: Node's report has the environment of the process. Deno has neither.
-    const report = /** @type {any} */ (process.report?.getReport());
-    return report?.environmentVariables?.[name] || undefined;
+    const { readProcessReport } = require('../process-report.js');
+    return readProcessReport()?.environmentVariables?.[name] || undefined;
   }
 }
 

@@ -25,6 +25,7 @@ const {
   segmentOf,
   urlOf,
 } = require('./table-options.js');
+const { readProcessReport } = require('../process-report.js');
 const { printable } = require('./printable.js');
 const { version } = require('../../package.json');
 const { BlockGraph, MAX_LISTED } = require('./block-graph.js');
@@ -668,8 +669,7 @@ function checkEnvironment(options) {
 
 /** @returns {string} such as 'glibc 2.36', 'musl' */
 function libcOf() {
-  const report = /** @type {any} */ (process.report?.getReport());
-  const glibc = report?.header?.glibcVersionRuntime;
+  const glibc = readProcessReport()?.header?.glibcVersionRuntime;
   return glibc === undefined ? 'musl' : `glibc ${glibc}`;
 }
 

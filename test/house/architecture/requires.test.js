@@ -7,7 +7,7 @@ const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js'
 
 /** From the lowest up; a file may require what stands before its own part, or its own folder. */
 const JS_LAYERS = [
-  ['build-id', 'copies', 'lazy', 'node-internals'],
+  ['build-id', 'copies', 'lazy', 'node-internals', 'process-report'],
   ['c-library', 'binding-error', 'composite-signals', 'time'],
   ['package-files'],
   ['addon-file'],
