@@ -15,16 +15,23 @@ function ownBytes() {
   return kibibytes.reduce((sum, [, number]) => sum + Number(number) * 1024, 0);
 }
 
+/** Without a reference to it, collection would detach this process from the bucket. */
+let locks;
+
 async function main() {
   if (directory !== '-') {
     // The file that the name of the package leads to.
     const { openLockManager } = require('../../dist/index.js');
-    await openLockManager({ directory }).request('ledger', () => {});
+    locks = openLockManager({ directory });
+    await locks.request('ledger', () => {});
   }
   await sleep(300);
   globalThis.gc?.();
   process.send(ownBytes());
 }
 
-process.on('disconnect', () => process.exit());
+process.on('disconnect', () => {
+  locks?.close();
+  process.exit();
+});
 main();
