@@ -53,7 +53,7 @@ function installedRoot(from) {
 const FILES = {
   'broker.js': 'backends/broker/server/main.js',
   'sync-thread.js': 'backends/broker/sync-thread.js',
-  'session-thread.js': 'backends/etcd/session-thread.js',
+  'session-thread.js': 'backends/remote/session-thread.js',
   'rpc.proto': 'backends/etcd/rpc.proto',
 };
 

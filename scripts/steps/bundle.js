@@ -76,11 +76,11 @@ async function sharedFiles(lib) {
       entry: 'etcd.js',
       has: (module) =>
         module === 'etcd.js' ||
-        (module.startsWith('backends/etcd/') && module in ofCallers.metafile.inputs),
+        (/^backends\/(etcd|remote)\//.test(module) && module in ofCallers.metafile.inputs),
     },
     'session-thread': {
-      entry: 'backends/etcd/session-thread.js',
-      has: (module) => module.startsWith('backends/etcd/'),
+      entry: 'backends/remote/session-thread.js',
+      has: (module) => /^backends\/(etcd|remote)\//.test(module),
       isProgram: true,
     },
     metrics: { entry: 'metrics/index.js', has: (module) => module.startsWith('metrics/') },

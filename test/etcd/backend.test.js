@@ -1,6 +1,6 @@
 'use strict';
 
-jest.mock('../../lib/backends/etcd/session-link.js', () => ({
+jest.mock('../../lib/backends/remote/session-link.js', () => ({
   SessionLink: class {
     isOver = false;
     #onMessage;
@@ -28,7 +28,7 @@ jest.mock('../../lib/backends/etcd/session-link.js', () => ({
   },
 }));
 
-const { openEtcdBackend } = require('../../lib/backends/etcd/backend.js');
+const { openEtcdBackend } = require('../../lib/backends/remote/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 
 // The session's thread is a list of what it says to a thread that is blocked.

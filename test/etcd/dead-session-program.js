@@ -3,8 +3,8 @@
 // Asks for a lock while the thread of its session does not start, or ends when it is asked: see
 // dead-session-preload.js. Reports the outcome, and the warnings.
 
-const { SessionLink } = require('../../lib/backends/etcd/session-link.js');
-const { openEtcdBackend } = require('../../lib/backends/etcd/backend.js');
+const { SessionLink } = require('../../lib/backends/remote/session-link.js');
+const { openEtcdBackend } = require('../../lib/backends/remote/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { awaitThreadOf } = require('../support/thread-end.js');
 

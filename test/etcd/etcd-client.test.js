@@ -17,7 +17,7 @@ jest.mock('../../lib/backends/etcd/connection.js', () => ({
     close() {}
   },
 }));
-jest.mock('../../lib/backends/etcd/steady-clock.js', () => ({ steadyNow: () => mockNow }));
+jest.mock('../../lib/backends/remote/steady-clock.js', () => ({ steadyNow: () => mockNow }));
 
 const { EtcdClient } = require('../../lib/backends/etcd/etcd-client.js');
 const { toClusterOptions } = require('../../lib/backends/etcd/cluster-options.js');

@@ -1,8 +1,8 @@
 'use strict';
 
 let mockSuspendedMs = 0;
-jest.mock('../../lib/backends/etcd/steady-clock.js', () => {
-  const { steadyNow } = jest.requireActual('../../lib/backends/etcd/steady-clock.js');
+jest.mock('../../lib/backends/remote/steady-clock.js', () => {
+  const { steadyNow } = jest.requireActual('../../lib/backends/remote/steady-clock.js');
   return { steadyNow: () => steadyNow() + mockSuspendedMs };
 });
 

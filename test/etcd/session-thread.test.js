@@ -3,9 +3,9 @@
 const { once } = require('node:events');
 const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
 const { toClusterOptions } = require('../../lib/backends/etcd/cluster-options.js');
-const { SharedState } = require('../../lib/backends/etcd/shared-state.js');
+const { SharedState } = require('../../lib/backends/remote/shared-state.js');
 
-const SESSION = require.resolve('../../lib/backends/etcd/session-thread.js');
+const SESSION = require.resolve('../../lib/backends/remote/session-thread.js');
 /** A port without a listener. */
 const NOWHERE = 'etcd://127.0.0.1:9?ttl=3600';
 

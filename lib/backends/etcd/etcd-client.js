@@ -6,7 +6,7 @@ const { EtcdError, UNAVAILABLE } = require('./etcd-errors.js');
 const { invalidStateError } = require('../../errors.js');
 const { FirstAnswer } = require('./session-calls.js');
 const { loadServices } = require('./grpc-library.js');
-const { steadyNow } = require('./steady-clock.js');
+const { steadyNow } = require('../remote/steady-clock.js');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./grpc-library.js').Services} Library */

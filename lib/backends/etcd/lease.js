@@ -1,9 +1,9 @@
 'use strict';
 
 const { randomBytes } = require('node:crypto');
-const { steadyNow } = require('./steady-clock.js');
+const { steadyNow } = require('../remote/steady-clock.js');
 const { clearTimeout, setImmediate, setTimeout } = require('../../time.js');
-const { Backoff } = require('./backoff.js');
+const { Backoff } = require('../remote/backoff.js');
 
 /** @typedef {import('./connection.js').Connection} Connection */
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */

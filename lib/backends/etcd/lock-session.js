@@ -3,7 +3,7 @@
 const { SessionLost } = require('./session-calls.js');
 const { get, getAll, keyValuesOf, nested, textOf } = require('./transaction.js');
 const { fromSessionInfo, toInspection } = require('./bucket-view.js');
-const { Backoff, sleep } = require('./backoff.js');
+const { Backoff, sleep } = require('../remote/backoff.js');
 const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 const { BucketKeys, decodeText } = require('./keys.js');
 const { NameAccess, serveQueue } = require('./name-lock.js');

@@ -1,7 +1,7 @@
 'use strict';
 
 const { clearTimeout, performance, setTimeout } = require('../../time.js');
-const { Backoff } = require('./backoff.js');
+const { Backoff } = require('../remote/backoff.js');
 
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */

@@ -1,12 +1,12 @@
 'use strict';
 
-const { Backoff } = require('./backoff.js');
+const { Backoff } = require('../remote/backoff.js');
 const { SessionCalls, SessionLost } = require('./session-calls.js');
 const { following, get, getAll, isChangedAt, nested, put, remove } = require('./transaction.js');
 const { endOf, numberOf, toLeaseId, toRequestId } = require('./keys.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { Lease } = require('./lease.js');
-const { steadyNow } = require('./steady-clock.js');
+const { steadyNow } = require('../remote/steady-clock.js');
 const { WatchStream } = require('./watch-stream.js');
 
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */

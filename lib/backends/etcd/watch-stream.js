@@ -1,7 +1,7 @@
 'use strict';
 
 const { setTimeout } = require('../../time.js');
-const { Backoff } = require('./backoff.js');
+const { Backoff } = require('../remote/backoff.js');
 const { bytes, following, textOf } = require('./transaction.js');
 
 /** @typedef {import('./connection.js').Connection} Connection */

@@ -2,7 +2,7 @@
 
 const { dateNow, queueMicrotask } = require('../../time.js');
 const { LockLostError } = require('../../errors.js');
-const { describe, toDOMException } = require('./etcd-errors.js');
+const { describe, toDOMException } = require('../etcd/etcd-errors.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
@@ -10,7 +10,7 @@ const { describe, toDOMException } = require('./etcd-errors.js');
 /**
  * @param {number} number
  * @param {Request} request
- * @returns {import('./etcd-request.js').RequestMessage}
+ * @returns {import('../etcd/etcd-request.js').RequestMessage}
  */
 function toRequestMessage(number, { name, mode, ifAvailable, steal, extras }) {
   const since = dateNow();

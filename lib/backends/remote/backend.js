@@ -4,7 +4,7 @@ const { threadId } = require('node:worker_threads');
 const { sharedByCopies } = require('../../copies.js');
 const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
 const { apply, clearTimeout, performance, setTimeout, then } = require('../../time.js');
-const { toDOMException } = require('./etcd-errors.js');
+const { toDOMException } = require('../etcd/etcd-errors.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { hostname } = require('../host.js');
@@ -15,10 +15,10 @@ const { createRoomChecks } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
 const { RequestTable, toRequestMessage } = require('./request-table.js');
-const { loadServices } = require('./grpc-library.js');
+const { loadServices } = require('../etcd/grpc-library.js');
 const { agents, findOwnRequests } = require('./shared-state.js');
 const { SessionLink } = require('./session-link.js');
-const { toClusterOptions } = require('./cluster-options.js');
+const { toClusterOptions } = require('../etcd/cluster-options.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
@@ -334,7 +334,7 @@ class EtcdBackend {
   /** The last request that blocked the thread. Its cancel() waits until its entry is gone. */
   #waitedFor = NO_ID;
 
-  /** @param {import('./cluster-options.js').ClusterOptions} options */
+  /** @param {import('../etcd/cluster-options.js').ClusterOptions} options */
   constructor(options) {
     loadServices(); // a missing library is reported here, not in the other thread
     performance.now(); // loads the clock: a message may come when a test runner loads nothing more
@@ -675,7 +675,7 @@ class EtcdBackend {
 /**
  * Locks of all machines that reach an etcd cluster.
  * @param {string} url  `etcd://host:2379,host2:2379/prefix?ttl=10`, or `etcds:` with TLS
- * @param {import('./cluster-options.js').EtcdOptions} [options]
+ * @param {import('../etcd/cluster-options.js').EtcdOptions} [options]
  * @returns {EtcdBackend}
  * @throws TypeError where the URL is not understood, DOMException where gRPC is missing
  */

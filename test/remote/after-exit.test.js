@@ -2,7 +2,7 @@
 
 const { spawnSync } = require('node:child_process');
 
-const PATH = require.resolve('../../lib/backends/etcd/backend.js');
+const PATH = require.resolve('../../lib/backends/remote/backend.js');
 
 /** Wraps the functions that signal-exit wraps, and calls one further listener as it does. */
 const WRAP = `

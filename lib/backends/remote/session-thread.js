@@ -5,9 +5,9 @@
 
 const { workerData } = require('node:worker_threads');
 const { checkBuild } = require('../../build-id.js');
-const { describe } = require('./etcd-errors.js');
-const { LockSession } = require('./lock-session.js');
-const { MachineLink } = require('./machine-link.js');
+const { describe } = require('../etcd/etcd-errors.js');
+const { LockSession } = require('../etcd/lock-session.js');
+const { MachineLink } = require('../etcd/machine-link.js');
 const { toRequestIds, SharedState } = require('./shared-state.js');
 
 /** @type {{ port: import('node:worker_threads').MessagePort, options: any, agent: any,
@@ -25,7 +25,7 @@ function post(message) {
 
 let leaveMachine = () => {};
 
-/** @param {import('./session.js').Session | undefined} begun */
+/** @param {import('../etcd/session.js').Session | undefined} begun */
 function onSession(begun) {
   state.noteLease(begun?.lease);
   if (begun === undefined) return () => {};

@@ -1,7 +1,7 @@
 'use strict';
 
 const { isPast, toSharedEnd } = require('./steady-clock.js');
-const { toLeaseId, toRequestId } = require('./keys.js');
+const { toLeaseId, toRequestId } = require('../etcd/keys.js');
 
 /** @typedef {import('./request-table.js').RequestTable} RequestTable */
 
