@@ -1,6 +1,6 @@
 'use strict';
 
-const { openEtcdBackend } = require('./backends/remote/backend.js');
+const { openEtcdBackend } = require('./backends/etcd/backend.js');
 const { examineEtcd } = require('./backends/etcd/examine.js');
 
 module.exports = { examineEtcd, openEtcdBackend };

@@ -21,7 +21,7 @@ const { shownUrl } = require('./shown-url.js');
 
 /** @type {(address: Address) => LockBackend} */
 function openEtcd({ url, bucket }) {
-  const { openEtcdBackend } = require('./remote/backend.js');
+  const { openEtcdBackend } = require('./etcd/backend.js');
   return openEtcdBackend(url.href, { bucket });
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { openEtcdBackend } = require('../../lib/backends/remote/backend.js');
+const { openEtcdBackend } = require('../../lib/backends/etcd/backend.js');
 const { describeBackendContract } = require('../support/backend-contract.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 const { SyncedBackend } = require('../support/synced-backend.js');

@@ -10,7 +10,7 @@ jest.mock('../../lib/backends/remote/session-link.js', () => ({
     }
 
     post() {}
-    isLeaseOver() {
+    isSessionOver() {
       return false;
     }
     ref() {}
@@ -28,12 +28,10 @@ jest.mock('../../lib/backends/remote/session-link.js', () => ({
   },
 }));
 
-const { openEtcdBackend } = require('../../lib/backends/remote/backend.js');
+const { openEtcdBackend } = require('../../lib/backends/etcd/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 
 // The session's thread is a list of what it says to a thread that is blocked.
-
-const INVALID_ARGUMENT = 3;
 
 let mockTold;
 let locks;
@@ -48,7 +46,7 @@ const ended = (number) => ({ type: 'ended', number });
 const over = { type: 'over', error: new Error('the thread is out of resources') };
 
 test('requestSync() throws what the cluster refuses the request with', () => {
-  const error = { code: INVALID_ARGUMENT, message: 'etcdserver: request is too large' };
+  const error = { name: 'QuotaExceededError', message: 'request is too large' };
   mockTold = [{ type: 'failed', number: 1, error }, granted(2), ended(2)];
   expect(() => locks.requestSync('a', () => {})).toThrow(
     expect.objectContaining({ name: 'QuotaExceededError' }),

@@ -4,7 +4,7 @@
 // dead-session-preload.js. Reports the outcome, and the warnings.
 
 const { SessionLink } = require('../../lib/backends/remote/session-link.js');
-const { openEtcdBackend } = require('../../lib/backends/remote/backend.js');
+const { openEtcdBackend } = require('../../lib/backends/etcd/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { awaitThreadOf } = require('../support/thread-end.js');
 
@@ -21,7 +21,7 @@ function waitForStart() {
   let outcome;
   const onMessage = ({ error }) => (outcome = about(error));
   // A thread that was ended by force would not say why.
-  const link = awaitThreadOf(() => new SessionLink({}, onMessage, MAX_START_MS));
+  const link = awaitThreadOf(() => new SessionLink({ engine: 'etcd' }, onMessage, MAX_START_MS));
   link.block(Infinity, () => false);
   return outcome;
 }

@@ -2,7 +2,7 @@
 
 const { once } = require('node:events');
 const { Worker } = require('node:worker_threads');
-const { openEtcdBackend } = require('../../lib/backends/remote/backend.js');
+const { openEtcdBackend } = require('../../lib/backends/etcd/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 const { ClusterGate } = require('../support/tcp-gate.js');
@@ -62,7 +62,7 @@ test('nor does its end give the lock away while its event loop is blocked', asyn
     const held = await locks.acquire('held');
     const result = new SharedArrayBuffer(4);
     const workerData = {
-      open: require.resolve('../../lib/backends/remote/backend.js'),
+      open: require.resolve('../../lib/backends/etcd/backend.js'),
       index: require.resolve('../../lib/index.js'),
       url: cluster.url('busy', '?ttl=5'),
       result,

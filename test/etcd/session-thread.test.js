@@ -14,6 +14,7 @@ function startSession() {
   const { port1, port2 } = new MessageChannel();
   const workerData = {
     build: 'source',
+    engine: 'etcd',
     port: port2,
     options: toClusterOptions(NOWHERE, {}),
     agent: { clientId: 'c', pid: process.pid, threadId: 0, host: 'h' },

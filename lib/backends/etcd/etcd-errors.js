@@ -90,21 +90,19 @@ const NAMES = {
 const ABOUT_RIGHTS = /auth|password|user name/;
 
 /**
- * Converts a refusal of the cluster to the lock manager's exception.
- * @param {{ name?: string, code?: number, message: string }} error  of the session's thread
+ * The lock manager's exception for a failure, as it crosses to the agent's thread.
+ * @param {any} error
+ * @returns {import('../remote/request-table.js').ErrorMessage}
  */
-function toDOMException({ name, code, message }) {
+function describe(error) {
+  const { code, message, name } = error;
+  if (error instanceof DOMException) return { name, message };
+  if (!(error instanceof EtcdError)) return { name: 'InvalidStateError', message };
   const isAboutRights = code === INVALID_ARGUMENT && ABOUT_RIGHTS.test(message);
-  const ofCode = isAboutRights ? 'SecurityError' : NAMES[code ?? 0];
-  const text = code === undefined ? message : `etcd refuses the request: ${message}`;
-  return new DOMException(text, name ?? ofCode ?? 'InvalidStateError');
+  return {
+    name: isAboutRights ? 'SecurityError' : (NAMES[code] ?? 'InvalidStateError'),
+    message: `etcd refuses the request: ${message}`,
+  };
 }
 
-/** The parts of an error that cross to the agent's thread. @param {any} error */
-const describe = (error) => ({
-  name: error instanceof DOMException ? error.name : undefined,
-  code: error.code,
-  message: error.message,
-});
-
-module.exports = { EtcdError, UNAVAILABLE, describe, toDOMException };
+module.exports = { EtcdError, UNAVAILABLE, describe };

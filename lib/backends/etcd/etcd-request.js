@@ -3,18 +3,7 @@
 /** @typedef {import('./keys.js').RequestClass} RequestClass */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 
-/**
- * A request as the agent sends it to the session.
- * @typedef {object} RequestMessage
- * @property {number} number
- * @property {string} name
- * @property {'exclusive' | 'shared'} mode
- * @property {boolean} ifAvailable
- * @property {boolean} steal
- * @property {number} since  when it was requested, in milliseconds since 1970
- * @property {{ limit: number, holdLimit: number, label: string, callSite: string,
- *   enclosing: string | null } | undefined} extras
- */
+/** @typedef {import('../remote/request-table.js').RequestMessage} RequestMessage */
 
 /**
  * The life of a request: the cluster does not know it; it waits; it holds the lock; it is over.

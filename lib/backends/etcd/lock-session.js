@@ -5,7 +5,7 @@ const { get, getAll, keyValuesOf, nested, textOf } = require('./transaction.js')
 const { fromSessionInfo, toInspection } = require('./bucket-view.js');
 const { Backoff, sleep } = require('../remote/backoff.js');
 const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
-const { BucketKeys, decodeText } = require('./keys.js');
+const { BucketKeys, decodeText, toLeaseId, toRequestId } = require('./keys.js');
 const { NameAccess, serveQueue } = require('./name-lock.js');
 const { countOf } = require('./queue-state.js');
 const { MAX_BATCH } = require('./step-queue.js');
@@ -328,6 +328,7 @@ class LockSession {
   #onExtended;
   /** The machine may know that the session is over. */
   #leaveMachine = ignore;
+  #lostSessions;
   /** @type {Session | undefined} while there is one */
   #session;
   /** @type {Session | undefined} that begins */
@@ -367,7 +368,7 @@ class LockSession {
     this.#onExtended = onExtended;
     this.#client = new EtcdClient(options);
     this.#bucket = new BucketKeys(options.prefix, options.bucket);
-    this.lostSessions = new LostSessions(this.#client, this.#bucket, options.ttlMs);
+    this.#lostSessions = new LostSessions(this.#client, this.#bucket, options.ttlMs);
     this.#watches = new AgentWatches(this.#bucket, (id, events) =>
       post({ type: 'events', id, events }),
     );
@@ -411,11 +412,13 @@ class LockSession {
   /**
    * A thread waits for this request, and does nothing else.
    * @param {number} number
-   * @param {() => Set<string>} findOwn  ids of the thread's other requests
+   * @param {() => { session: string, number: number }[]} findOthers  requests of the thread
    */
-  findSelfDeadlock(number, findOwn) {
+  findSelfDeadlock(number, findOthers) {
     const request = this.#requests.get(number);
     if (request === undefined) return;
+    const findOwn = () =>
+      new Set(findOthers().map((it) => toRequestId(toLeaseId(it.session), it.number)));
     request.findOwn = findOwn;
     if (request.phase === WAITING) void this.#findSelfDeadlock(request, findOwn);
   }
@@ -492,6 +495,11 @@ class LockSession {
     await revokeDead(this.#client, lease, this.#options.prefix).catch(ignore);
   }
 
+  /** The agent has received all losses of a session. */
+  onLossesReported() {
+    this.#lostSessions.onReported();
+  }
+
   /** Gives everything back. */
   async close() {
     this.#isClosed = true;
@@ -501,7 +509,8 @@ class LockSession {
     this.#session = undefined;
     const queues = [...this.#queues.values()];
     const end = endSession(this.#client, this.#bucket, { session, queues });
-    await Promise.all([end, this.lostSessions.close()]);
+    await Promise.all([end, this.#lostSessions.close()]);
+    this.#leaveMachine();
     this.#client.close();
   }
 
@@ -586,7 +595,7 @@ class LockSession {
     this.#onSession(undefined);
     const queues = [...this.#queues.values()];
     this.#queues.clear();
-    this.lostSessions.add(session, queues, this.#leaveMachine);
+    this.#lostSessions.add(session, queues, this.#leaveMachine);
     for (const request of [...this.#requests.values()]) this.#onDisconnected(request);
     this.#post({ type: 'lostAll' });
     this.#watches.onSessionLost();
@@ -640,7 +649,7 @@ class LockSession {
       const session = /** @type {Session} */ (this.#session);
       queue = new NameQueue(name, session, this.#bucket, {
         onGranted: ({ number, token }) =>
-          this.#post({ type: 'granted', number, token, lease: session.lease }),
+          this.#post({ type: 'granted', number, token, session: session.lease }),
         onQueued: (request) => this.#onQueued(request),
         onMissed: (request) => this.#forget(request, { type: 'missed', number: request.number }),
         onFailed: (request, error) => this.#onFailed(request, error),

@@ -4,7 +4,6 @@ const { threadId } = require('node:worker_threads');
 const { sharedByCopies } = require('../../copies.js');
 const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
 const { apply, clearTimeout, performance, setTimeout, then } = require('../../time.js');
-const { toDOMException } = require('../etcd/etcd-errors.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { hostname } = require('../host.js');
@@ -14,11 +13,9 @@ const { QUEUED } = require('../outcome.js');
 const { createRoomChecks } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
-const { RequestTable, toRequestMessage } = require('./request-table.js');
-const { loadServices } = require('../etcd/grpc-library.js');
+const { RequestTable, toDOMException, toRequestMessage } = require('./request-table.js');
 const { agents, findOwnRequests } = require('./shared-state.js');
 const { SessionLink } = require('./session-link.js');
-const { toClusterOptions } = require('../etcd/cluster-options.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
@@ -97,9 +94,6 @@ function toOwnSnapshot({ held, pending }) {
   return { held: Array.from(held, toInfo), pending: Array.from(pending, toInfo) };
 }
 
-const UNANSWERED =
-  'etcd has not answered in time: is it reached, and has this process time to run?';
-
 /**
  * @typedef {object} PendingRpc
  * @property {(value: any) => void} resolve
@@ -116,16 +110,19 @@ class SessionRpc {
   #findReason;
   #hasSession;
   #maxAnswerMs;
+  #server;
 
   /**
    * @param {(message: object) => void} post
    * @param {object} cluster
+   * @param {string} cluster.server  its name
    * @param {() => string | undefined} cluster.findReason  for its silence
    * @param {() => boolean} cluster.hasSession  that is valid: it has answered within the TTL
    * @param {number} cluster.maxAnswerMs  the longest wait for an answer without a session
    */
-  constructor(post, { findReason, hasSession, maxAnswerMs }) {
+  constructor(post, { server, findReason, hasSession, maxAnswerMs }) {
     this.#post = post;
+    this.#server = server;
     this.#findReason = findReason;
     this.#hasSession = hasSession;
     this.#maxAnswerMs = maxAnswerMs;
@@ -183,7 +180,10 @@ class SessionRpc {
 
   #unanswered() {
     const reason = this.#findReason();
-    return invalidStateError(reason === undefined ? UNANSWERED : `${UNANSWERED} ${reason}`);
+    const text =
+      `${this.#server} has not answered in time: ` +
+      'is it reached, and has this process time to run?';
+    return invalidStateError(reason === undefined ? text : `${text} ${reason}`);
   }
 
   /** @param {{ id: number, value: unknown, error: any }} reply */
@@ -225,7 +225,7 @@ const MAX_EVENTS = 4096;
  * One watcher, with its unread events.
  * @implements {LockBackendWatch}
  */
-class EtcdWatch {
+class RemoteWatch {
   #end;
   /** @type {LockEvent[]} oldest first */
   #events = [];
@@ -291,20 +291,30 @@ const CLOSED = 'The lock manager is closed';
 const EXIT_WAIT_MS = 1000;
 /** An answer may wait for a session that begins, and for a watch that is silent. */
 const MIN_ANSWER_MS = 10_000;
-/**
- * A change names the key of its lock up to seven times, in base64: at most four bytes per code
- * unit. By default etcd takes 1.5 MiB, labels included.
- */
-const MAX_NAME_UNITS = 2 ** 15;
-
 const needRoomTo = createRoomChecks();
 
 /**
- * The backend over an etcd cluster: it passes requests to the session's thread, and the thread's
- * answers to the requests.
+ * @typedef {object} Engine
+ * @property {import('./session-thread.js').EngineName} name
+ * @property {string} server  its name in messages
+ * @property {number} maxNameUnits
+ */
+
+/**
+ * @typedef {object} Place  whose locks
+ * @property {string} bucket
+ * @property {string} place  shown
+ * @property {string} table  identifies the lock table
+ * @property {number} ttlMs  a session without an answer of the server ends after it
+ * @property {object} options  of the engine
+ */
+
+/**
+ * The backend over a server that other machines share: it passes requests to the session's thread,
+ * and the thread's answers to the requests.
  * @implements {LockBackend}
  */
-class EtcdBackend {
+class RemoteBackend {
   clientId = createClientId();
   /** Identifies the lock table, for URLs that name the same endpoints. */
   table;
@@ -314,6 +324,7 @@ class EtcdBackend {
   #link = /** @type {SessionLink} */ (/** @type {unknown} */ (undefined));
   /** For that thread. */
   #start;
+  #engine;
   #isAttached = false;
   #maxAnswerMs;
   /**
@@ -323,29 +334,36 @@ class EtcdBackend {
   #agent;
   /** Of what waits for the session's thread. */
   #loopKeepAlive = new LoopKeepAlive();
-  #requests = new RequestTable(this.#loopKeepAlive, (grant) => this.#refuse(grant));
+  #requests;
   #rpc;
   /** @type {{ reason: string, from: number } | undefined} while there is no session */
   #silence;
   #lastWatchId = 0;
-  /** @type {Map<number, EtcdWatch>} */
+  /** @type {Map<number, RemoteWatch>} */
   #watches = new Map();
   #isClosed = false;
   /** The last request that blocked the thread. Its cancel() waits until its entry is gone. */
   #waitedFor = NO_ID;
 
-  /** @param {import('../etcd/cluster-options.js').ClusterOptions} options */
-  constructor(options) {
-    loadServices(); // a missing library is reported here, not in the other thread
+  /**
+   * @param {Engine} engine
+   * @param {Place} place
+   */
+  constructor(engine, { bucket, place, table, ttlMs, options }) {
+    this.#engine = engine;
     performance.now(); // loads the clock: a message may come when a test runner loads nothing more
     const own = { pid: process.pid, host: hostname(), pidNamespace: pidNamespace() };
-    this.#start = { options, agent: { clientId: this.clientId, threadId, ...own } };
-    this.bucket = options.bucket;
-    const scheme = options.isEncrypted ? 'etcds' : 'etcd';
-    this.place = `${scheme}://${options.endpoints}/${options.prefix}/${options.bucket}`;
-    this.table = JSON.stringify([[...options.endpoints].sort(), options.prefix, options.bucket]);
-    this.#maxAnswerMs = Math.max(options.ttlMs, MIN_ANSWER_MS);
+    const agent = { clientId: this.clientId, threadId, ...own };
+    this.#start = { engine: engine.name, options, agent };
+    this.bucket = bucket;
+    this.place = place;
+    this.table = table;
+    this.#maxAnswerMs = Math.max(ttlMs, MIN_ANSWER_MS);
+    this.#requests = new RequestTable(this.#loopKeepAlive, engine.server, (grant) =>
+      this.#refuse(grant),
+    );
     this.#rpc = new SessionRpc((message) => this.#link.post(message), {
+      server: engine.server,
       findReason: () => this.#silence?.reason,
       hasSession: () => this.#link.hasSession,
       maxAnswerMs: this.#maxAnswerMs,
@@ -384,7 +402,7 @@ class EtcdBackend {
   enqueue(request) {
     needRoomTo.enqueue();
     this.#checkOpen();
-    checkTexts(request, MAX_NAME_UNITS);
+    checkTexts(request, this.#engine.maxNameUnits);
     this.#attach();
     const number = this.#requests.add(request);
     this.#link.post({ type: 'enqueue', request: toRequestMessage(number, request) });
@@ -447,8 +465,9 @@ class EtcdBackend {
    * @param {boolean} [isSilent]
    */
   silenceOf(request, isSilent = this.isUndecided(request)) {
-    if (this.#silence !== undefined) return `etcd is not reached: ${this.#silence.reason}`;
-    return isSilent ? 'etcd has not answered' : undefined;
+    const { server } = this.#engine;
+    if (this.#silence !== undefined) return `${server} is not reached: ${this.#silence.reason}`;
+    return isSilent ? `${server} has not answered` : undefined;
   }
 
   /**
@@ -503,7 +522,7 @@ class EtcdBackend {
    */
   isLocked(name, min = 1) {
     this.#attach();
-    if (name.length > MAX_NAME_UNITS) return false;
+    if (name.length > this.#engine.maxNameUnits) return false;
     return this.#rpc.callSync({ type: 'isLocked', name, min }, (isAnswered) =>
       this.#block(this.#maxAnswerMs, isAnswered),
     );
@@ -538,7 +557,7 @@ class EtcdBackend {
     this.#attach();
     this.#lastWatchId += 1;
     const id = this.#lastWatchId;
-    const watch = new EtcdWatch(() => {
+    const watch = new RemoteWatch(() => {
       this.#watches.delete(id);
       if (!this.#isClosed) this.#link.post({ type: 'unwatch', id });
     });
@@ -569,11 +588,11 @@ class EtcdBackend {
   }
 
   /**
-   * A grant counts when its lease does as it is delivered: the process may have been suspended.
-   * @param {{ number: number, lease: string }} grant
+   * A grant counts when its session does as it is delivered: the process may have been suspended.
+   * @param {{ number: number, session: string }} grant
    */
-  #refuse({ number, lease }) {
-    const isRefused = this.#link.isLeaseOver(lease);
+  #refuse({ number, session }) {
+    const isRefused = this.#link.isSessionOver(session);
     if (isRefused && !this.#isClosed) this.#link.post({ type: 'end', number });
     return isRefused;
   }
@@ -584,7 +603,9 @@ class EtcdBackend {
    * @param {(message: any) => void} deliver
    */
   #onThreadLost({ message }, deliver) {
-    const error = invalidStateError(`The session with etcd has failed: ${message}`);
+    const error = invalidStateError(
+      `The session with ${this.#engine.server} has failed: ${message}`,
+    );
     this.#detach();
     this.#requests.loseAll(error, deliver);
     for (const watch of [...this.#watches.values()]) watch.fail(error);
@@ -672,13 +693,4 @@ class EtcdBackend {
   }
 }
 
-/**
- * Locks of all machines that reach an etcd cluster.
- * @param {string} url  `etcd://host:2379,host2:2379/prefix?ttl=10`, or `etcds:` with TLS
- * @param {import('../etcd/cluster-options.js').EtcdOptions} [options]
- * @returns {EtcdBackend}
- * @throws TypeError where the URL is not understood, DOMException where gRPC is missing
- */
-const openEtcdBackend = (url, options = {}) => new EtcdBackend(toClusterOptions(url, options));
-
-module.exports = { leaveAfterExit, EtcdBackend, openEtcdBackend };
+module.exports = { leaveAfterExit, RemoteBackend };

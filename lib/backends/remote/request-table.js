@@ -2,15 +2,32 @@
 
 const { dateNow, queueMicrotask } = require('../../time.js');
 const { LockLostError } = require('../../errors.js');
-const { describe, toDOMException } = require('../etcd/etcd-errors.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 
 /**
+ * A request as the agent sends it to the session.
+ * @typedef {object} RequestMessage
+ * @property {number} number
+ * @property {string} name
+ * @property {'exclusive' | 'shared'} mode
+ * @property {boolean} ifAvailable
+ * @property {boolean} steal
+ * @property {number} since  when it was requested, in milliseconds since 1970
+ * @property {{ limit: number, holdLimit: number, label: string, callSite: string,
+ *   enclosing: string | null } | undefined} extras
+ */
+
+/** @typedef {{ name: string, message: string }} ErrorMessage  of the session's thread */
+
+/** @param {ErrorMessage} error */
+const toDOMException = ({ name, message }) => new DOMException(message, name);
+
+/**
  * @param {number} number
  * @param {Request} request
- * @returns {import('../etcd/etcd-request.js').RequestMessage}
+ * @returns {RequestMessage}
  */
 function toRequestMessage(number, { name, mode, ifAvailable, steal, extras }) {
   const since = dateNow();
@@ -70,8 +87,6 @@ class Entry {
  */
 
 const NO_ID = -1;
-const SESSION_LOST =
-  'its session with etcd is over: the cluster was not reached in time, has ended it, or refuses it';
 
 /** The requests of an agent, and what the session's thread says of them. */
 class RequestTable {
@@ -85,12 +100,17 @@ class RequestTable {
   #wait = undefined;
 
   #refuse;
+  #sessionLost;
 
   /**
    * @param {import('../../loop-keep-alive.js').LoopKeepAlive} loopKeepAlive
-   * @param {(message: any) => boolean} refuse  a grant that came too late: its lease is over
+   * @param {string} server  its name in messages
+   * @param {(message: any) => boolean} refuse  a grant that came too late: its session is over
    */
-  constructor(loopKeepAlive, refuse) {
+  constructor(loopKeepAlive, server, refuse) {
+    this.#sessionLost =
+      `its session with ${server} is over: ` +
+      'the server was not reached in time, has ended it, or refuses it';
     this.#loopKeepAlive = loopKeepAlive;
     this.#refuse = refuse;
   }
@@ -246,7 +266,8 @@ class RequestTable {
    * @param {(message: any) => void} deliver
    */
   loseAll(error, deliver) {
-    const loss = { type: 'lost', reason: 'disconnected', error: describe(error) };
+    const { name, message } = error;
+    const loss = { type: 'lost', reason: 'disconnected', error: { name, message } };
     for (const number of [...this.#entries.keys()]) deliver({ ...loss, number });
   }
 
@@ -296,13 +317,13 @@ class RequestTable {
   #loseGrant({ number, request }, wait) {
     this.#entries.delete(number);
     request.backendId = NO_ID;
-    if (wait === undefined) request.lost('disconnected', SESSION_LOST);
+    if (wait === undefined) request.lost('disconnected', this.#sessionLost);
     else
       wait.failure = new LockLostError(
         'disconnected',
         tokenOf(request),
         request.name,
-        SESSION_LOST,
+        this.#sessionLost,
       );
   }
 
@@ -319,7 +340,7 @@ class RequestTable {
     } else if (type === 'lost' && isHeld) {
       request.lost(
         reason,
-        error?.message ?? (reason === 'disconnected' ? SESSION_LOST : undefined),
+        error?.message ?? (reason === 'disconnected' ? this.#sessionLost : undefined),
       );
     } else if (error !== undefined) {
       if (wait === undefined) request.failed(toDOMException(error));
@@ -340,4 +361,4 @@ class RequestTable {
   }
 }
 
-module.exports = { Entry, toRequestMessage, RequestTable };
+module.exports = { Entry, RequestTable, toDOMException, toRequestMessage };

@@ -15,9 +15,12 @@ const SLICE_MS = 50;
  */
 const MAX_START_MS = 30_000;
 
-/** @param {Error} error  whose throw ended the thread */
-const warnOfEnd = ({ message }) =>
-  process.emitWarning(`The thread of the session with etcd has ended: ${message}`, {
+/**
+ * @param {string} engine
+ * @param {Error} error  whose throw ended the thread
+ */
+const warnOfEnd = (engine, { message }) =>
+  process.emitWarning(`The thread of the session with ${engine} has ended: ${message}`, {
     type: 'HoldfastWarning',
     code: 'HOLDFAST_HELPER',
   });
@@ -34,7 +37,7 @@ class SessionLink {
   isOver = false;
 
   /**
-   * @param {object} data  for the thread
+   * @param {{ engine: string }} data  for the thread
    * @param {(message: any) => void} onMessage  the last one is `closed`, or `over` with an error
    *   if the thread has ended without close()
    * @param {number} [maxStartMs]
@@ -45,14 +48,14 @@ class SessionLink {
     this.#onMessage = onMessage;
     this.#maxStartMs = maxStartMs;
     this.#worker = new Worker(packageFile('session-thread.js'), {
-      name: 'holdfast etcd session',
+      name: `holdfast ${data.engine} session`,
       workerData: { ...data, build: BUILD, port: port2, state: this.#state.buffer },
       transferList: [port2],
       execArgv: [],
     });
     this.#worker.unref();
     this.#worker.on('error', (error) => {
-      warnOfEnd(error);
+      warnOfEnd(data.engine, error);
       this.#onEnd(error);
     });
     this.#worker.on('exit', () => this.#onEnd(new Error('its thread has ended')));
@@ -65,15 +68,15 @@ class SessionLink {
     return this.#state.buffer;
   }
 
-  /** The session of this lease is lost, as far as this side knows. @param {string} lease */
-  isLeaseOver(lease) {
-    return this.#state.isLeaseOver(lease);
+  /** It is lost, as far as this side knows. @param {string} session */
+  isSessionOver(session) {
+    return this.#state.isSessionOver(session);
   }
 
   /** There is a session that is valid. */
   get hasSession() {
-    const { lease } = this.#state;
-    return lease !== undefined && !this.#state.isLeaseOver(lease);
+    const { session } = this.#state;
+    return session !== undefined && !this.#state.isSessionOver(session);
   }
 
   /** @param {object} message */

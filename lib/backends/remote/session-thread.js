@@ -5,14 +5,17 @@
 
 const { workerData } = require('node:worker_threads');
 const { checkBuild } = require('../../build-id.js');
-const { describe } = require('../etcd/etcd-errors.js');
-const { LockSession } = require('../etcd/lock-session.js');
-const { MachineLink } = require('../etcd/machine-link.js');
-const { toRequestIds, SharedState } = require('./shared-state.js');
+const { inSessions, SharedState } = require('./shared-state.js');
 
-/** @type {{ port: import('node:worker_threads').MessagePort, options: any, agent: any,
- *   state: SharedArrayBuffer }} */
-const { port, options, agent, state: buffer } = workerData;
+/** @typedef {keyof typeof ENGINES} EngineName */
+
+const ENGINES = {
+  etcd: () => require('../etcd/engine.js'),
+};
+
+/** @type {{ engine: EngineName, port: import('node:worker_threads').MessagePort, options: any,
+ *   agent: any, state: SharedArrayBuffer }} */
+const { engine, port, options, agent, state: buffer } = workerData;
 const state = new SharedState(buffer);
 state.noteStart();
 checkBuild(workerData.build);
@@ -23,21 +26,8 @@ function post(message) {
   state.noteMessage();
 }
 
-let leaveMachine = () => {};
-
-/** @param {import('../etcd/session.js').Session | undefined} begun */
-function onSession(begun) {
-  state.noteLease(begun?.lease);
-  if (begun === undefined) return () => {};
-  const cluster = `${begun.clusterId}/${options.prefix}`;
-  const link = new MachineLink(cluster, begun.lease, (dead) => void session.revoke(dead));
-  link.open();
-  leaveMachine = () => link.close();
-  return leaveMachine;
-}
-
-const onExtended = (/** @type {number} */ leftMs) => state.noteValidity(leftMs);
-const session = new LockSession(options, agent, post, { onSession, onExtended });
+const { openSession, describe } = ENGINES[engine]();
+const session = openSession(options, agent, post, state);
 
 /**
  * @param {number} id
@@ -53,7 +43,6 @@ async function reply(id, answer) {
 
 async function close() {
   await session.close();
-  leaveMachine();
   post({ type: 'closed' });
   port.close();
 }
@@ -62,12 +51,12 @@ async function close() {
 const COMMANDS = {
   enqueue: ({ request }) => session.enqueue(request),
   end: ({ number, why }) => session.end(number, why),
-  findSelfDeadlock: ({ number, own }) => session.findSelfDeadlock(number, () => toRequestIds(own)),
+  findSelfDeadlock: ({ number, own }) => session.findSelfDeadlock(number, () => inSessions(own)),
   isLocked: ({ id, name, min }) => void reply(id, () => session.isLocked(name, min)),
   holdersOf: ({ id, name, max }) => void reply(id, () => session.holdersOf(name, max)),
   inspect: ({ id }) => void reply(id, () => session.inspect()),
   status: ({ id }) => void reply(id, async () => session.status),
-  lossesReported: () => session.lostSessions.onReported(),
+  lossesReported: () => session.onLossesReported(),
   watch: ({ id, name }) => session.watch(id, name),
   unwatch: ({ id }) => session.unwatch(id),
   close: () => void close(),

@@ -1,22 +1,21 @@
 'use strict';
 
 const { isPast, toSharedEnd } = require('./steady-clock.js');
-const { toLeaseId, toRequestId } = require('../etcd/keys.js');
 
 /** @typedef {import('./request-table.js').RequestTable} RequestTable */
 
 /**
  * The words of the shared buffer: how many messages the thread has sent, and its phase.
- * Behind them stands the lease of its session, in 64 bits, and the end of the lease's validity, by
+ * Behind them stands the number of its session, in 64 bits, and the end of its validity, by
  * the two clocks of steady-clock.js.
  */
 const COUNT = 0;
 const PHASE = 1;
-const LEASE_OFFSET = 8;
+const SESSION_OFFSET = 8;
 const END_OFFSET = 16;
 const BYTES = 32;
 
-const NO_LEASE = 0n;
+const NO_SESSION = 0n;
 
 /** The phases of the thread, which notes them itself: events of it need a free loop. */
 const STARTING = 0;
@@ -26,14 +25,14 @@ const ENDED = 2;
 /** The state that a session's thread and its agent's thread share: one of them may be blocked. */
 class SharedState {
   #words;
-  #lease;
+  #session;
   #end;
 
   /** @param {SharedArrayBuffer} [buffer] */
   constructor(buffer = new SharedArrayBuffer(BYTES)) {
     this.buffer = buffer;
-    this.#words = new Int32Array(buffer, 0, LEASE_OFFSET / Int32Array.BYTES_PER_ELEMENT);
-    this.#lease = new BigInt64Array(buffer, LEASE_OFFSET, 1);
+    this.#words = new Int32Array(buffer, 0, SESSION_OFFSET / Int32Array.BYTES_PER_ELEMENT);
+    this.#session = new BigInt64Array(buffer, SESSION_OFFSET, 1);
     this.#end = new BigInt64Array(buffer, END_OFFSET);
   }
 
@@ -52,18 +51,18 @@ class SharedState {
     Atomics.notify(this.#words, COUNT);
   }
 
-  /** @param {string | undefined} lease  undefined: there is no session */
-  noteLease(lease) {
-    Atomics.store(this.#lease, 0, lease === undefined ? NO_LEASE : BigInt(lease));
+  /** @param {string | undefined} session  a number; undefined: there is none */
+  noteSession(session) {
+    Atomics.store(this.#session, 0, session === undefined ? NO_SESSION : BigInt(session));
   }
 
   /** @returns {string | undefined} */
-  get lease() {
-    const lease = Atomics.load(this.#lease, 0);
-    return lease === NO_LEASE ? undefined : lease.toString();
+  get session() {
+    const session = Atomics.load(this.#session, 0);
+    return session === NO_SESSION ? undefined : session.toString();
   }
 
-  /** @param {number} leftMs  until the lease counts as lost */
+  /** @param {number} leftMs  until the session counts as lost */
   noteValidity(leftMs) {
     const [running, boot] = toSharedEnd(leftMs);
     Atomics.store(this.#end, 0, BigInt(Math.floor(running)));
@@ -71,12 +70,12 @@ class SharedState {
   }
 
   /**
-   * The end is read before the lease: a session that follows extends its own.
-   * @param {string} lease
+   * The end is read before the number: a session that follows extends its own.
+   * @param {string} session
    */
-  isLeaseOver(lease) {
+  isSessionOver(session) {
     const end = [Number(Atomics.load(this.#end, 0)), Number(Atomics.load(this.#end, 1))];
-    return isPast(/** @type {[number, number]} */ (end)) || this.lease !== lease;
+    return isPast(/** @type {[number, number]} */ (end)) || this.session !== session;
   }
 
   get hasStarted() {
@@ -130,15 +129,13 @@ function findOwnRequests(name, request) {
 /**
  * Called in the thread of a session.
  * @param {OwnRequests[]} own
- * @returns {Set<string>} ids, in the sessions of now
+ * @returns {{ session: string, number: number }[]} in the sessions of now
  */
-function toRequestIds(own) {
-  const ids = own.map(({ shared, numbers }) => {
-    const { lease } = new SharedState(shared);
-    if (lease === undefined) return [];
-    return numbers.map((number) => toRequestId(toLeaseId(lease), number));
+function inSessions(own) {
+  return own.flatMap(({ shared, numbers }) => {
+    const { session } = new SharedState(shared);
+    return session === undefined ? [] : numbers.map((number) => ({ session, number }));
   });
-  return new Set(ids.flat());
 }
 
-module.exports = { SharedState, agents, findOwnRequests, toRequestIds };
+module.exports = { SharedState, agents, findOwnRequests, inSessions };
