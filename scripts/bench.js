@@ -1,7 +1,7 @@
 'use strict';
 
 // npm run bench [-- --rounds N --json scenario…]: builds the addon, installs what it is compared
-// with, measures, and writes bench/RESULTS.md with its charts, and its figures in the README.
+// with, measures, and writes bench/RESULTS.md, and its figures in the README.
 // `--group etcd` measures the scenarios of a cluster. `--compare REV` measures
 // another revision and this tree in turns, and writes nothing.
 

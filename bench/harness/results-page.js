@@ -1,18 +1,16 @@
 'use strict';
 
-// RESULTS.md and its charts, from the results of the last run of each scenario. A scenario that was
-// not measured here stays as it stands on the page.
+// RESULTS.md, from the results of the last run of each scenario. A scenario that was not measured
+// here stays as it stands on the page.
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { toSvg } = require('./chart.js');
 const { addToHistory, historyRows, readHistory, writeHistory } = require('./history.js');
 const { allScenarioNames } = require('./scenarios.js');
 const { formatGoal, formatVerdict, toRows } = require('./wording.js');
 
 const BENCH = path.join(__dirname, '..');
 const PAGE = path.join(BENCH, 'RESULTS.md');
-const CHARTS = path.join(BENCH, 'charts');
 
 /** @typedef {ReturnType<typeof import('./machine.js').describeRun>} Run */
 /** @typedef {import('./wording.js').Result & { run: Run }} Result */
@@ -64,13 +62,12 @@ function mergeParts(results, page, names) {
 
 /** @param {Result} result */
 function section(result) {
-  const { name, goal, title, note, rounds, results, chart, run } = result;
+  const { name, goal, title, note, rounds, results, run } = result;
   return [
     `## ${name}`,
     `Goal ${goal}. ${title}.${note === undefined ? '' : ` ${note}`}`,
     `Median (least–most) of ${rounds} rounds, ${run.date}, commit ${run.commit}, load ${run.load}.`,
     toTable(toRows(results)),
-    ...(chart === undefined ? [] : [`![${chart.title}](charts/${name}.svg)`]),
   ].join('\n\n');
 }
 
@@ -79,11 +76,6 @@ function section(result) {
  * @param {ReturnType<typeof import('./machine.js').describeMachine>} machine
  */
 function writeResults(results, machine) {
-  fs.mkdirSync(CHARTS, { recursive: true });
-  for (const result of results) {
-    const file = path.join(CHARTS, `${result.name}.svg`);
-    if (result.chart !== undefined) fs.writeFileSync(file, toSvg(result));
-  }
   const { dependencies, optionalDependencies } = require('../package.json');
   const versions = Object.entries({ ...dependencies, ...optionalDependencies })
     .map(([name, version]) => `${name} ${version.replace(/^npm:.*@/, '')}`)

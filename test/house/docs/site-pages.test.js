@@ -2,7 +2,7 @@
 
 const { existsSync } = require('node:fs');
 const path = require('node:path');
-const { withKnownLinks } = require('../../../scripts/docs.js');
+const { withCharts, withKnownLinks } = require('../../../scripts/docs.js');
 const { ROOT, textOf } = require('../../support/markdown.js');
 
 const present = new Set(['docs/a.md', 'docs/picture.svg', 'examples/b/README.md']);
@@ -32,4 +32,27 @@ test('the navigation names pages that exist', () => {
   ];
   expect(pages.length).toBeGreaterThan(25);
   expect(pages.filter((name) => !existsSync(path.join(ROOT, `${name}.md`)))).toEqual([]);
+});
+
+const RESULTS = `# Results
+
+## options
+
+Goal 2.
+
+|  | ns |
+| --- | --- |
+| plain | 1,234 (1,100–2,000) |
+| signal | left out: no signal |
+
+## machine
+
+None.
+`;
+
+test('the site draws a chart behind the table of a scenario, from the medians', () => {
+  const drawn = [];
+  const page = withCharts(RESULTS, (name, results) => drawn.push([name, results]));
+  expect(drawn).toEqual([['options', { plain: { ns: 1234 }, signal: {} }]]);
+  expect(page).toMatch(/no signal \|\n\n!\[[^\]]+\]\(charts\/options\.svg\)\n\n## machine\n/);
 });
