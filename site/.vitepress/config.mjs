@@ -77,6 +77,7 @@ const sidebar = [
       page('Bad days', '/docs/bad-days'),
       page('How it works', '/docs/architecture'),
       page('Shared memory', '/docs/shared-memory'),
+      page('The publication list', '/docs/flat-combining'),
       page('Decisions', '/docs/decisions/README'),
       page('Benchmarks', '/bench/RESULTS'),
       page('Changelog', '/CHANGELOG'),

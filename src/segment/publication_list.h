@@ -1,7 +1,7 @@
 // The publication list of a shard: operations of agents that found the shard locked. An agent
 // writes its request or release into its own cell, pushes the cell, and continues. The owner of the
 // shard lock executes the publication list first, and checks it again after unlocking
-// (docs/decisions/0024-flat-combining.md).
+// (docs/flat-combining.md).
 //
 // Operations are in extents that a process has claimed and no shard owns. The first quarter of such
 // an extent is for operations, the rest for their texts, so that no text is ever read as an
