@@ -78,6 +78,7 @@ const sidebar = [
       page('How it works', '/docs/architecture'),
       page('Shared memory', '/docs/shared-memory'),
       page('The publication list', '/docs/flat-combining'),
+      page('Deadlock detection', '/docs/deadlock-detection'),
       page('Decisions', '/docs/decisions/README'),
       page('Benchmarks', '/bench/RESULTS'),
       page('Changelog', '/CHANGELOG'),
