@@ -79,6 +79,7 @@ const sidebar = [
       page('Shared memory', '/docs/shared-memory'),
       page('The publication list', '/docs/flat-combining'),
       page('Deadlock detection', '/docs/deadlock-detection'),
+      page('The cost of loading', '/docs/loading'),
       page('Decisions', '/docs/decisions/README'),
       page('Benchmarks', '/bench/RESULTS'),
       page('Changelog', '/CHANGELOG'),

@@ -726,7 +726,7 @@ void AgentWrap::Detach(JsReference& reference) {
   Detach(token_view_);
 }
 
-// Between two turns, or in a call from JavaScript, which checks the gate before it stores.
+// Between two turns, or in a call from JavaScript, which checks the budget before it stores.
 void AgentWrap::OnBiasedSlotFreed(uint32_t slot) {
   EndBudget();
   words_[kFreedWord] |= 1U << slot;

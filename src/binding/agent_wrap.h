@@ -189,7 +189,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::BiasObserve
   JsReference functions_;                                   // own this, and refer to on_events_
   std::array<JsReference, core::BiasedSlots::kMax> views_;  // of the records in the slots
   JsReference token_view_;
-  ForkGuard fork_guard_;  // closes the gate of a forked child
+  ForkGuard fork_guard_;  // ends the acquisition budget of a forked child
   std::vector<core::RequestEvent> events_;
   size_t next_event_ = 0;  // of events_: what JavaScript reads next
   Status last_error_;
