@@ -1,10 +1,14 @@
 'use strict';
 
 // Runs one program of a step with its output shown. Steps never read from the terminal.
+//
+// As a program: node run.js MINUTES COMMAND [ARGUMENT…] runs a program with a limit of time.
 
-const { spawnSync } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
 const path = require('node:path');
-const { TIMED_OUT } = require('./run-limited.js');
+
+const TIMED_OUT = 124; // as of timeout(1)
+const REPORT_MS = 5000;
 
 /** The folder of the project; every program runs there unless `cwd` names another folder. */
 const ROOT = path.resolve(__dirname, '..', '..');
@@ -31,8 +35,7 @@ function endAfter(minutes) {
  */
 function limited(command, args) {
   if (limit === undefined) return [command, args];
-  const launcher = path.join(__dirname, 'run-limited.js');
-  return [process.execPath, [launcher, String(limit), command, ...args]];
+  return [process.execPath, [__filename, String(limit), command, ...args]];
 }
 
 /**
@@ -79,6 +82,47 @@ function succeeds(command, args, input = '') {
   return spawnSync(command, args, { input, stdio: ['pipe', 'ignore', 'ignore'] }).status === 0;
 }
 
+/**
+ * Runs a program in its own process group and ends it when the time is over. SIGTERM comes first,
+ * so that the program can report its state; then SIGKILL to the whole group, because a blocked
+ * thread handles no other signal.
+ * @param {string[]} argv
+ */
+function runLimited([minutes, command, ...args]) {
+  const child = spawn(command, args, { stdio: 'inherit', detached: true });
+  child.on('error', ({ message }) => {
+    console.error(message);
+    process.exit(1);
+  });
+  let isLate = false;
+  const timer = setTimeout(
+    () => {
+      isLate = true;
+      child.kill('SIGTERM');
+      setTimeout(() => endGroup(), REPORT_MS).unref();
+    },
+    Number(minutes) * 60_000,
+  );
+  const endGroup = () => {
+    try {
+      process.kill(-(/** @type {number} */ (child.pid)), 'SIGKILL');
+    } catch {
+      // it has ended
+    }
+  };
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+    process.on(signal, () => {
+      endGroup();
+      process.exit(1);
+    });
+  }
+  child.on('exit', (code) => {
+    clearTimeout(timer);
+    if (isLate) endGroup();
+    process.exitCode = isLate ? TIMED_OUT : (code ?? 1);
+  });
+}
+
 /** The message of a step that failed is all that a person needs. @param {() => void} main */
 function runProgram(main) {
   try {
@@ -90,4 +134,6 @@ function runProgram(main) {
   }
 }
 
-module.exports = { ROOT, StepError, endAfter, run, runProgram, mustRun, succeeds };
+if (require.main === module) runLimited(process.argv.slice(2));
+
+module.exports = { ROOT, StepError, TIMED_OUT, endAfter, run, runProgram, mustRun, succeeds };

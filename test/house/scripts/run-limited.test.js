@@ -5,7 +5,7 @@ const { join } = require('node:path');
 const { once } = require('node:events');
 
 const STEPS = join(__dirname, '..', '..', '..', 'scripts', 'steps');
-const LAUNCHER = join(STEPS, 'run-limited.js');
+const LAUNCHER = join(STEPS, 'run.js');
 const { TIMED_OUT } = require(LAUNCHER);
 
 const node = (program) => [process.execPath, '-e', program];
