@@ -197,7 +197,7 @@ const KINDS = [
   },
   {
     kind: 'c++',
-    name: /\.(?:cc?|h)$/,
+    name: /\.(?:cc?|h|pml)$/,
     proseOf: (/** @type {string} */ text) => proseOfSource(text, literalsOfCpp(text)),
   },
 ];

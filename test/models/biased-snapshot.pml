@@ -1,20 +1,20 @@
-/* A snapshot of two shards beside the short way (docs/decisions/0025-biased-locks.md,
- * src/core/snapshot.h). An agent takes the name of shard 0, then that of shard 1, and gives them
- * back in the other order, by the short way whenever a record is kept. A reader copies each shard
- * inside its lock, and believes the copies if no change counter has moved since.
+/* A snapshot of two shards beside biased locks (docs/decisions/0025-biased-locks.md,
+ * src/core/snapshot.h). An agent acquires the name of shard 0, then the name of shard 1, and releases
+ * them in the other order. It uses the biased path if a record is biased. A reader copies each shard
+ * inside its lock, and uses the copies if no change counter has moved since.
  *
- * Promised: no snapshot shows the second lock without the first one.
+ * Promised: no snapshot shows the second lock without the first.
  *
- * NO_CLOSE:    the reader copies open records as they are.
- * CLOSE_TAKEN: it closes only those that are taken.
+ * NO_REVOKE:    the reader copies biased records without revoking them.
+ * REVOKE_HELD: the reader revokes only held biased records.
  */
 #define ROUNDS 2
 #define COPIES 3 /* at most, of both shards */
 
 #define FREE 0
 #define HELD 1
-#define KEPT 2
-#define TAKEN 3
+#define BIASED_FREE 2
+#define BIASED_HELD 3
 #define REVOKED 4
 
 byte state[2] = { FREE, FREE };
@@ -30,16 +30,16 @@ inline Visit(s, next) {
 
 inline Acquire(s) {
   if
-  :: atomic { state[s] == KEPT -> state[s] = TAKEN }
+  :: atomic { state[s] == BIASED_FREE -> state[s] = BIASED_HELD }
   :: state[s] == FREE || state[s] == REVOKED -> Visit(s, HELD)
   fi
 }
 
 inline Release(s) {
   if
-  :: atomic { state[s] == TAKEN -> state[s] = KEPT }
+  :: atomic { state[s] == BIASED_HELD -> state[s] = BIASED_FREE }
   :: state[s] == HELD -> Visit(s, FREE)
-  :: state[s] == HELD -> Visit(s, KEPT)
+  :: state[s] == HELD -> Visit(s, BIASED_FREE)
   fi
 }
 
@@ -58,18 +58,18 @@ active proctype Agent() {
 
 inline Copy(s) {
   atomic { !locked[s] -> locked[s] = true };
-#ifndef NO_CLOSE
+#ifndef NO_REVOKE
   do
-#ifndef CLOSE_TAKEN
-  :: atomic { state[s] == KEPT -> state[s] = REVOKED } break
-  :: state[s] != KEPT && state[s] != TAKEN -> break
+#ifndef REVOKE_HELD
+  :: atomic { state[s] == BIASED_FREE -> state[s] = REVOKED } break
+  :: state[s] != BIASED_FREE && state[s] != BIASED_HELD -> break
 #else
-  :: state[s] != TAKEN -> break
+  :: state[s] != BIASED_HELD -> break
 #endif
-  :: atomic { state[s] == TAKEN -> state[s] = HELD } break
+  :: atomic { state[s] == BIASED_HELD -> state[s] = HELD } break
   od;
 #endif
-  is_held[s] = (state[s] == HELD || state[s] == TAKEN);
+  is_held[s] = (state[s] == HELD || state[s] == BIASED_HELD);
   counted[s] = changes[s];
   locked[s] = false
 }

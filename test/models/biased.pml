@@ -1,34 +1,36 @@
-/* Names that are kept (docs/decisions/0025-biased-locks.md): the owner of a kept record takes it and
- * gives it back by one compare-and-exchange of its state, without the shard lock. All others close
- * the record first, by an exchange of the same word. One of all may die at any point.
+/* Biased locks (docs/decisions/0025-biased-locks.md): the owner of a biased record acquires and
+ * releases it by one compare-and-exchange of its state, without the shard lock. All other processes
+ * first revoke the bias, by an exchange of the same word. One of the processes may die at any point.
  *
- * The owner makes several requests for one name, by the short way whenever the record is kept.
- * Others (one, or two with OTHERS=2) make one request each, inside the shard, or into its intake while it is locked. A worker
- * visits the shard, for something of its own, too, and reaps the dead. The intake itself (numbers,
- * links, repair) is in publication-list.pml; here a push and a take of the whole stack are one step each.
+ * The owner makes several requests for one name, on the biased path if the record is biased. Others
+ * (one, or two with OTHERS=2) make one request each: inside the shard, or into its publication list
+ * while it is locked. A worker enters the shard, also for work of another kind, and reaps the dead.
+ * The publication list (numbers, links, repair) is in publication-list.pml; here a push is one step,
+ * and to take the whole stack is one step.
  *
- * Promised: one living holder at most. A request that began after another had returned is granted
- * after it. Tokens rise with the grants of the name. Whoever lives is granted the lock. A cell is
- * another record's only when its agent knows. A reader sees the fields of one hold, and of the
- * present one. From the return of watch() on, nothing happens by the short way.
+ * Promised: there is at most one living holder. A request that began after another had returned is
+ * granted after it. Tokens rise with the grants of the name. Each living request is granted. A cell
+ * becomes another record only after its agent has freed it. A reader reads the fields of one hold, the
+ * present hold. After the return of watch() no lock is acquired or released on the biased path.
  *
- * WATCH:  somebody begins to watch.
- * READ:   somebody reads the record, inside the shard.
+ * WATCH:  a watch begins.
+ * READ:   a reader reads the record, inside the shard.
  *
- * FREE_AT_ONCE:     who takes a kept record away uses its cell again.
- * BLIND_TAKE:       take stores without a comparison.
- * BLIND_GIVE:       so does give back.
- * TOKEN_AFTER_TAKE: the token is stored after the exchange. (READ)
- * READ_OPEN:        the reader does not close. (READ)
- * NO_PUSH_CLOSE:    who puts an operation into the intake closes nothing.
- * CLOSE_BEFORE_PUSH: it closes first and pushes then.
- * NO_LAST_LOOK:     who keeps a record does not look at the intake and at `watched` afterwards.
- * LOOK_BEFORE_KEEP: it looks before it stores the state.
- * WATCH_CLOSE_FIRST: a watcher closes first and makes `watched` odd then. (WATCH)
- * KEEP_WITH_QUEUE:  a record is kept although somebody waits.
- * NO_SETTLE:        a request takes a name without counted holders for free.
- * REPAIR_OPEN:      a repair leaves open records open, and out of the index. (OTHERS=2: the one who
- *                   repairs is not the one who asks next)
+ * FREE_AT_ONCE:     a process that revokes a biased record reuses its cell.
+ * BLIND_ACQUIRE:       the acquisition stores without a comparison.
+ * BLIND_RELEASE:       the release stores without a comparison.
+ * TOKEN_AFTER_ACQUIRE: the token is stored after the exchange. (READ)
+ * READ_BIASED:        the reader does not revoke. (READ)
+ * NO_PUSH_REVOKE:    a process that publishes an operation revokes nothing.
+ * REVOKE_BEFORE_PUSH: the process revokes first, then pushes.
+ * NO_LAST_CHECK:     a process that biases a record does not check the publication list and `watched`
+ *                   afterwards.
+ * CHECK_BEFORE_BIAS: the process checks before it stores the state.
+ * WATCH_REVOKE_FIRST: a watcher revokes first, then makes `watched` odd. (WATCH)
+ * BIAS_WITH_QUEUE:  a record is biased although a request waits.
+ * NO_SETTLE:        a request grants a name without counted holders as if it were free.
+ * REPAIR_BIASED:      a repair leaves biased records biased, and out of the index. (OTHERS=2: the
+ *                   repairing process does not make the next request)
  */
 #ifndef ROUNDS
 #define ROUNDS 3 /* of the owner */
@@ -39,22 +41,22 @@
 #define REQUESTS (ROUNDS + OTHERS)
 #define OWNER 0
 #define WORKER (OTHERS + 1)
-#define NOBODY 255
+#define NO_PROCESS 255
 
 /* The states of the owner's record. */
 #define FREE 0
 #define WAITING 1
 #define HELD 2
-#define KEPT 3
-#define TAKEN 4
+#define BIASED_FREE 3
+#define BIASED_HELD 4
 #define REVOKED 5
 #define FOREIGN 6 /* the cell is the record of another agent: only with FREE_AT_ONCE */
 
 byte state = FREE;
 byte ticket = 0;
 byte token = 0, copy = 0; /* two fields that are stored for each hold: the token, and its copy */
-byte drawn = 0;           /* only to check: the token of the present hold */
-bool in_kept = false;     /* `kept` of the shard names the cell */
+byte drawn = 0;           /* for assertions: the token of the present hold */
+bool in_biased = false;     /* `biased` of the shard names the cell */
 bool linked = false, counted = false; /* index: in the held list; among its counts */
 
 /* The records of the others, by their process (1, 2): FREE, WAITING or HELD. */
@@ -62,10 +64,10 @@ byte other[OTHERS + 1];
 byte other_ticket[OTHERS + 1];
 
 byte last_token = 0, last_ticket = 0;
-byte newest = 0; /* only to check: the token of the newest grant of the name */
+byte newest = 0; /* for assertions: the token of the newest grant of the name */
 
 /* The shard. */
-byte word = NOBODY; /* the owner of its lock */
+byte word = NO_PROCESS; /* the owner of its lock */
 bool in_stack[OTHERS + 1], in_hand[OTHERS + 1], pending[OTHERS + 1];
 byte number[OTHERS + 1];
 byte numbers = 0;
@@ -78,16 +80,16 @@ byte deaths_left = 0;
 #else
 byte deaths_left = 1;
 #endif
-#ifdef VISITS
-byte visits_left = VISITS;
+#ifdef ENTRIES
+byte entries_left = ENTRIES;
 #else
-byte visits_left = 1;
+byte entries_left = 1;
 #endif
 byte running = OTHERS + 1;
 
-/* Only to check: real time, and who is in the critical section. */
+/* For assertions: real time, and the processes in the critical section. */
 bool returned[REQUESTS], granted[REQUESTS];
-bool comes_after[REQUESTS * REQUESTS];
+bool is_after[REQUESTS * REQUESTS];
 byte present = 0;      /* the owner's request */
 bool owner_holds = false;
 byte holders = 0;      /* living */
@@ -116,7 +118,7 @@ inline Begin(r) {
   d_step {
     i = 0;
     do
-    :: i < REQUESTS -> comes_after[r * REQUESTS + i] = returned[i]; i++
+    :: i < REQUESTS -> is_after[r * REQUESTS + i] = returned[i]; i++
     :: else -> break
     od;
     i = 0
@@ -130,7 +132,7 @@ inline NoteGrant(r, its_token) {
   i = 0;
   do
   :: i < REQUESTS ->
-     assert(!(comes_after[r * REQUESTS + i] && !granted[i] && !dead[PROCESS_OF(i)]));
+     assert(!(is_after[r * REQUESTS + i] && !granted[i] && !dead[PROCESS_OF(i)]));
      i++
   :: else -> break
   od;
@@ -146,16 +148,16 @@ inline NoteGrant(r, its_token) {
   fi
 }
 
-/* Anybody, anywhere, any number of times. */
-inline Close() {
+/* By any process, at any point, any number of times. */
+inline Revoke() {
   do
 #ifdef FREE_AT_ONCE
-  :: atomic { state == KEPT -> state = (word == me -> FOREIGN : REVOKED) } break
+  :: atomic { state == BIASED_FREE -> state = (word == me -> FOREIGN : REVOKED) } break
 #else
-  :: atomic { state == KEPT -> state = REVOKED } break
+  :: atomic { state == BIASED_FREE -> state = REVOKED } break
 #endif
-  :: atomic { state == TAKEN -> state = HELD } break
-  :: state != KEPT && state != TAKEN -> break
+  :: atomic { state == BIASED_HELD -> state = HELD } break
+  :: state != BIASED_FREE && state != BIASED_HELD -> break
   od
 }
 
@@ -163,11 +165,11 @@ inline Close() {
 inline Settle() {
   if
   :: linked && !counted ->
-     Close();
+     Revoke();
      MAY_DIE;
      if
      :: state == HELD -> counted = true
-     :: else -> linked = false; in_kept = false
+     :: else -> linked = false; in_biased = false
      fi
   :: else
   fi
@@ -188,11 +190,11 @@ inline ProcessQueue() {
   d_step {
     if
     :: HAS_NO_HOLDER && IS_ANY_WAITING ->
-       best = NOBODY; i = 1;
+       best = NO_PROCESS; i = 1;
        do
        :: i <= OTHERS ->
           if
-          :: other[i] == WAITING && (best == NOBODY || other_ticket[i] < other_ticket[best]) -> best = i
+          :: other[i] == WAITING && (best == NO_PROCESS || other_ticket[i] < other_ticket[best]) -> best = i
           :: else
           fi;
           i++
@@ -201,7 +203,7 @@ inline ProcessQueue() {
        i = 0;
        last_token++;
        if
-       :: state == WAITING && (best == NOBODY || ticket < other_ticket[best]) ->
+       :: state == WAITING && (best == NO_PROCESS || ticket < other_ticket[best]) ->
           state = HELD; linked = true; counted = true; token = last_token; copy = last_token;
           NoteGrant(present, last_token)
        :: else ->
@@ -214,7 +216,7 @@ inline ProcessQueue() {
   }
 }
 
-/* Inside: the request of an other. */
+/* Inside: the request of another process. */
 inline Execute(p) {
 #ifndef NO_SETTLE
   Settle();
@@ -224,7 +226,7 @@ inline Execute(p) {
   ProcessQueue()
 }
 
-/* Takes the whole stack and executes it, oldest first, until nothing is left. */
+/* Takes the whole stack and executes it, oldest first, until it is empty. */
 inline Drain() {
   do
   :: IS_ANY_IN_HAND ->
@@ -245,13 +247,13 @@ inline Drain() {
   od
 }
 
-/* Inside: what the dead have left. */
+/* Inside: ends the records of the dead. */
 inline ReapDead() {
   Settle();
   d_step {
     if
     :: dead[OWNER] && state != FREE && state != FOREIGN ->
-       state = FREE; linked = false; counted = false; in_kept = false
+       state = FREE; linked = false; counted = false; in_biased = false
     :: else
     fi;
     if
@@ -268,12 +270,12 @@ inline ReapDead() {
 /* Inside, after a death inside: the records, and the operations that are pending, which Drain()
  * then executes. */
 inline Repair() {
-#ifndef REPAIR_OPEN
-  Close();
+#ifndef REPAIR_BIASED
+  Revoke();
 #endif
   MAY_DIE;
   d_step {
-    in_kept = false;
+    in_biased = false;
     linked = (state == HELD);
     counted = linked;
     in_stack[1] = false; in_stack[OTHERS] = false;
@@ -284,9 +286,9 @@ inline Repair() {
   MAY_DIE
 }
 
-#define TRY_LOCK(yes) atomic { word == NOBODY -> word = me; yes = true }
-#define TAKE_OVER(yes) atomic { word != NOBODY && dead[word] -> word = me; yes = true; is_taken_over = true }
-#define IS_LOCKED (word != NOBODY && !dead[word])
+#define TRY_LOCK(yes) atomic { word == NO_PROCESS -> word = me; yes = true }
+#define TAKE_OVER(yes) atomic { word != NO_PROCESS && dead[word] -> word = me; yes = true; is_taken_over = true }
+#define IS_LOCKED (word != NO_PROCESS && !dead[word])
 
 inline BeginVisit() {
   MAY_DIE;
@@ -297,7 +299,7 @@ inline BeginVisit() {
   Drain()
 }
 
-/* Waits for the lock: only where the code does not have to be quick in this model. */
+/* Waits for the lock: only if the modelled code may wait. */
 inline Enter() {
   if
   :: TRY_LOCK(is_inside)
@@ -306,17 +308,18 @@ inline Enter() {
   BeginVisit()
 }
 
-/* What has been put in meanwhile is left to the worker (publication-list.pml has the second look). */
+/* The worker executes operations that were pushed meanwhile (publication-list.pml has the second
+ * check). */
 inline Leave() {
   MAY_DIE;
-  atomic { word = NOBODY; is_inside = false }
+  atomic { word = NO_PROCESS; is_inside = false }
 }
 
-/* By the owner, inside, instead of the end of a held record. */
+/* By the owner, inside: biases the record in place of its end. */
 inline Keep() {
-  in_kept = true;
+  in_biased = true;
   MAY_DIE;
-#ifdef LOOK_BEFORE_KEEP
+#ifdef CHECK_BEFORE_BIAS
   if
   :: IS_ANY_IN_STACK || watched -> must_close = true
   :: else
@@ -325,11 +328,11 @@ inline Keep() {
   atomic {
     counted = false;
     owner_holds = false; holders--;
-    state = KEPT
+    state = BIASED_FREE
   };
   MAY_DIE;
-#ifndef LOOK_BEFORE_KEEP
-#ifndef NO_LAST_LOOK
+#ifndef CHECK_BEFORE_BIAS
+#ifndef NO_LAST_CHECK
   if
   :: IS_ANY_IN_STACK || watched -> must_close = true
   :: else
@@ -339,10 +342,10 @@ inline Keep() {
   if
   :: must_close ->
      must_close = false;
-     /* An ordinary held record again, whatever others have made of it, and its ordinary end. */
+     /* Makes the record an ordinary held record, in whatever state others left it, then ends it. */
      atomic { state = HELD; counted = true };
      MAY_DIE;
-     d_step { state = FREE; linked = false; counted = false; in_kept = false };
+     d_step { state = FREE; linked = false; counted = false; in_biased = false };
      MAY_DIE;
      ProcessQueue()
   :: else
@@ -359,30 +362,30 @@ proctype Owner(byte me) {
      took = false;
      Begin(round);
      if
-     :: state == KEPT ->
-        /* The short way. */
+     :: state == BIASED_FREE ->
+        /* The biased path. */
         atomic { last_token++; mine = last_token };
         MAY_DIE;
-#ifndef TOKEN_AFTER_TAKE
+#ifndef TOKEN_AFTER_ACQUIRE
         atomic { assert(state != FOREIGN); token = mine };
         MAY_DIE;
         atomic { assert(state != FOREIGN); copy = mine };
         MAY_DIE;
 #endif
         if
-#ifdef BLIND_TAKE
+#ifdef BLIND_ACQUIRE
         :: atomic {
-             state = TAKEN; took = true; present = round; assert(!watching); NoteGrant(round, mine)
+             state = BIASED_HELD; took = true; present = round; assert(!watching); NoteGrant(round, mine)
            }
 #else
         :: atomic {
-             state == KEPT ->
-             state = TAKEN; took = true; present = round; assert(!watching); NoteGrant(round, mine)
+             state == BIASED_FREE ->
+             state = BIASED_HELD; took = true; present = round; assert(!watching); NoteGrant(round, mine)
            }
-        :: state != KEPT
+        :: state != BIASED_FREE
 #endif
         fi;
-#ifdef TOKEN_AFTER_TAKE
+#ifdef TOKEN_AFTER_ACQUIRE
         if
         :: took -> token = mine; copy = mine
         :: else
@@ -396,7 +399,7 @@ proctype Owner(byte me) {
      :: took -> skip
      :: else ->
         Enter();
-        /* What others have closed, and what was never taken: freed by its agent alone. */
+        /* A revoked record, and a record that was never acquired: only its agent frees them. */
         Settle();
         MAY_DIE;
         d_step {
@@ -415,19 +418,19 @@ proctype Owner(byte me) {
      granted[round];
      MAY_DIE;
 
-     /* It holds the lock. */
+     /* The owner holds the lock. */
      gave = false;
      if
      :: took ->
         if
-#ifdef BLIND_GIVE
-        :: atomic { state = KEPT; gave = true; owner_holds = false; holders--; assert(!watching) }
+#ifdef BLIND_RELEASE
+        :: atomic { state = BIASED_FREE; gave = true; owner_holds = false; holders--; assert(!watching) }
 #else
         :: atomic {
-             state == TAKEN ->
-             state = KEPT; gave = true; owner_holds = false; holders--; assert(!watching)
+             state == BIASED_HELD ->
+             state = BIASED_FREE; gave = true; owner_holds = false; holders--; assert(!watching)
            }
-        :: state != TAKEN
+        :: state != BIASED_HELD
 #endif
         fi
      :: else
@@ -441,14 +444,14 @@ proctype Owner(byte me) {
         MAY_DIE;
         assert(state == HELD);
         if
-#ifdef KEEP_WITH_QUEUE
+#ifdef BIAS_WITH_QUEUE
         :: true -> Keep()
 #else
         :: !IS_ANY_WAITING && !watched -> Keep()
 #endif
         :: true ->
            d_step {
-             state = FREE; linked = false; counted = false; in_kept = false;
+             state = FREE; linked = false; counted = false; in_biased = false;
              owner_holds = false; holders--
            };
            MAY_DIE;
@@ -477,23 +480,23 @@ proctype Other(byte me) {
   if
   :: is_inside -> BeginVisit(); Execute(me); MAY_DIE; Leave()
   :: else ->
-#ifdef CLOSE_BEFORE_PUSH
+#ifdef REVOKE_BEFORE_PUSH
      if
-     :: in_kept -> Close()
+     :: in_biased -> Revoke()
      :: else
      fi;
      skip;
 #endif
      d_step { numbers++; number[me] = numbers; pending[me] = true; in_stack[me] = true };
      MAY_DIE;
-#if !defined(NO_PUSH_CLOSE) && !defined(CLOSE_BEFORE_PUSH)
+#if !defined(NO_PUSH_REVOKE) && !defined(REVOKE_BEFORE_PUSH)
      if
-     :: in_kept -> Close()
+     :: in_biased -> Revoke()
      :: else
      fi;
 #endif
      MAY_DIE
-     /* The attempt after the push is left to the worker. */
+     /* The worker makes the attempt after the push. */
   fi;
   returned[REQUEST_OF(me)] = true;
   granted[REQUEST_OF(me)];
@@ -510,17 +513,17 @@ gone:
 }
 
 #define HAS_LEFT_SOMETHING \
-  ((word != NOBODY && dead[word]) || (dead[OWNER] && state != FREE && state != FOREIGN) || (dead[1] && other[1] != FREE) || \
+  ((word != NO_PROCESS && dead[word]) || (dead[OWNER] && state != FREE && state != FOREIGN) || (dead[1] && other[1] != FREE) || \
    (dead[OTHERS] && other[OTHERS] != FREE) || (pending[1] && !dead[1]) || \
    (pending[OTHERS] && !dead[OTHERS]))
 
-/* The background worker of a process that lives: visits, and reaps. */
+/* The background worker of a living process: enters the shard, and reaps. */
 proctype Worker(byte me) {
   bool is_inside = false, is_taken_over = false;
   byte chosen = 0;
   do
   :: HAS_LEFT_SOMETHING -> Enter(); ReapDead(); ProcessQueue(); Leave()
-  :: atomic { visits_left > 0 -> visits_left-- } Enter(); Leave()
+  :: atomic { entries_left > 0 -> entries_left-- } Enter(); Leave()
   :: running == 0 && !HAS_LEFT_SOMETHING -> break
   od;
 gone:
@@ -528,19 +531,19 @@ gone:
 }
 
 #ifdef READ
-/* inspect(), holdersOf(): inside the shard. */
+/* inspect() and holdersOf(): inside the shard. */
 proctype Reader(byte me) {
   bool is_inside = false, is_taken_over = false;
   byte chosen = 0, seen = 0;
   Enter();
-#ifndef READ_OPEN
+#ifndef READ_BIASED
   Settle();
 #endif
   if
-  :: state == HELD || state == TAKEN ->
+  :: state == HELD || state == BIASED_HELD ->
      atomic { seen = token; assert(!owner_holds || seen == drawn) };
      if
-     :: state == HELD || state == TAKEN -> assert(copy == seen)
+     :: state == HELD || state == BIASED_HELD -> assert(copy == seen)
      :: else
      fi
   :: else
@@ -555,16 +558,16 @@ gone:
 #ifdef WATCH
 /* The beginning of a watch: without the shard lock. */
 proctype Watcher(byte me) {
-#ifdef WATCH_CLOSE_FIRST
+#ifdef WATCH_REVOKE_FIRST
   if
-  :: in_kept -> Close()
+  :: in_biased -> Revoke()
   :: else
   fi;
   watched = true;
 #else
   watched = true;
   if
-  :: in_kept -> Close()
+  :: in_biased -> Revoke()
   :: else
   fi;
 #endif

@@ -1,23 +1,24 @@
-/* A broker whose journal is damaged (lib/backends/broker/server/recovery.js, docs/decisions/0031):
- * the next one takes nothing from it. It lists the lifelines, and serves when each of their clients
- * has told what it holds, or has ended. If that takes too long it tells all who are connected that
- * their locks are lost, and ends; the one after it begins again.
+/* Recovery after a corrupted journal (lib/backends/broker/server/recovery.js, docs/decisions/0031):
+ * the next broker reads no lock from it. It lists the lifelines, and serves when each of their clients
+ * has reported its locks, or has ended. If that takes too long, the broker notifies all connected
+ * clients that their locks are lost, and ends; the next broker begins again.
  *
- * Clients want one lock, each several times. They may be slow for any time, and may die; so may each
- * broker, before each of its steps. The journal of every broker is damaged when it has ended.
+ * Clients want one lock, each several times. A client may be slow for any time, and may die at any
+ * time. A broker may die before each of its steps. The journal of each broker is corrupted when the
+ * broker has ended.
  *
- * Promised: no two clients that live hold the lock at the same time; nobody waits for ever.
+ * Promised: no two living clients hold the lock at the same time; no client waits for ever.
  *
- * USE_READABLE:     the next broker goes on with what is readable in front of the damage. Known to be
- *                   wrong: it lacks later grants.
- * SERVE_LATE:       it serves those who have come after some time. Known to be wrong: who has not come
- *                   may hold the lock.
- * CONNECT_FIRST:    a client speaks to a broker before it has a lifeline. Known to be wrong: the list
- *                   lacks it, and it may hold the lock.
- * LIST_FIRST:       the list is made before the claim, while the broker before may live. Known to be
- *                   wrong: it lacks who comes to that one after it.
- * HELPER_COUNTS:    the word of a helper thread counts. Known to be wrong: its client's own thread
- *                   may have a grant before it that it has not read yet.
+ * USE_READABLE:     the next broker uses the readable part in front of the corruption. Known to be
+ *                   wrong: that part lacks later grants.
+ * SERVE_LATE:       the broker serves the clients that have connected after some time. Known to be
+ *                   wrong: a client that has not connected may hold the lock.
+ * CONNECT_FIRST:    a client connects before it has a lifeline. Known to be wrong: the list lacks the
+ *                   client, which may hold the lock.
+ * LIST_FIRST:       the list is made before the claim, while the previous broker may live. Known to be
+ *                   wrong: the list lacks a client that connects to the previous broker afterwards.
+ * HELPER_COUNTS:    the report of a helper thread counts. Known to be wrong: the client's main thread
+ *                   may have an unread grant from before.
  */
 #define CLIENTS 2
 #define ASKS 2            /* of each client */
@@ -30,7 +31,7 @@
 
 mtype = { HELLO, ASK, GIVE_BACK, GRANTED, OVER };
 
-byte view[CLIENTS];       /* what a client knows of its request */
+byte view[CLIENTS];       /* the state of a client's request in the client */
 byte asks[CLIENTS];       /* the number of its request */
 bool has_lifeline[CLIENTS];
 bool is_dead[CLIENTS];
@@ -46,11 +47,11 @@ byte deaths_left = DEATHS;
 byte client_deaths_left = 1;
 
 #ifdef USE_READABLE
-byte readable[CLIENTS];   /* what stands in front of the damage */
+byte readable[CLIENTS];   /* the content in front of the corruption */
 bool is_damaged_from_here = false;
 #endif
 #ifdef HELPER_COUNTS
-byte helper_to[CLIENTS];  /* generation of broker that the helper thread has told */
+byte helper_to[CLIENTS];  /* generation of the broker that has the helper thread's report */
 byte helper_said[CLIENTS];
 byte helper_ask[CLIENTS];
 #endif
@@ -81,7 +82,7 @@ proctype Client(byte me) {
   do
   :: atomic { client_deaths_left > 0 -> client_deaths_left--; is_dead[me] = true }; break
   :: atomic { !has_lifeline[me] -> has_lifeline[me] = true }
-  /* Comes to a broker, when it has read all that the one before has sent. */
+  /* Connects to a broker after it has read all messages of the previous broker. */
   :: atomic {
        generation != 0 && connected_to[me] != generation && empty(down[me]) &&
        MAY_SPEAK(me) && WANTS_BROKER(me) ->
@@ -90,7 +91,7 @@ proctype Client(byte me) {
        up[me]!HELLO(asks[me], view[me])
      }
 #ifdef HELPER_COUNTS
-  /* Its helper thread may be there before it. */
+  /* The client's helper thread may connect first. */
   :: atomic {
        generation != 0 && connected_to[me] != generation && helper_to[me] != generation &&
        has_lifeline[me] ->
@@ -106,7 +107,7 @@ proctype Client(byte me) {
        :: what == GRANTED && number == asks[me] && view[me] == WAITING ->
           assert(is_dead[1 - me] || view[1 - me] != HELD);
           view[me] = HELD
-       :: what == OVER -> view[me] = NOTHING; connected_to[me] = 0   /* it is told so */
+       :: what == OVER -> view[me] = NOTHING; connected_to[me] = 0   /* the broker has notified it */
        :: else
        fi
      }
@@ -155,31 +156,31 @@ inline grant_next() {
   fi
 }
 
-/* A refusal of the kernel: there is nobody any more. */
+/* A refusal of the kernel: the client has ended. */
 #define HAS_ENDED(c) (is_dead[c] || !has_lifeline[c])
 
-/* What was written to a broker that has ended is gone. */
-#define HAS_MAIL(c) (nempty(up[c]) && connected_to[c] == mine)
-#define NO_MAIL(c) (empty(up[c]) || connected_to[c] != mine)
+/* Messages to a broker that has ended are lost. */
+#define HAS_MESSAGE(c) (nempty(up[c]) && connected_to[c] == mine)
+#define NO_MESSAGE(c) (empty(up[c]) || connected_to[c] != mine)
 
 inline gather(c) {
   if
-  :: atomic { HAS_MAIL(c) && is_untold[c] ->
+  :: atomic { HAS_MESSAGE(c) && is_unreported[c] ->
        up[c]?what(number, said);
        assert(what == HELLO);
-       heard[c] = said; b_ask[c] = number; is_untold[c] = false
+       reports[c] = said; b_ask[c] = number; is_unreported[c] = false
      }
 #ifdef HELPER_COUNTS
-  :: atomic { is_untold[c] && helper_to[c] == mine ->
-       heard[c] = helper_said[c]; b_ask[c] = helper_ask[c]; is_untold[c] = false }
+  :: atomic { is_unreported[c] && helper_to[c] == mine ->
+       reports[c] = helper_said[c]; b_ask[c] = helper_ask[c]; is_unreported[c] = false }
 #endif
-  :: atomic { is_untold[c] && HAS_ENDED(c) && NO_MAIL(c) ->
-       heard[c] = NOTHING; is_untold[c] = false }
+  :: atomic { is_unreported[c] && HAS_ENDED(c) && NO_MESSAGE(c) ->
+       reports[c] = NOTHING; is_unreported[c] = false }
 #ifdef SERVE_LATE
-  :: is_untold[c] -> is_untold[c] = false
+  :: is_unreported[c] -> is_unreported[c] = false
 #endif
-  /* Too late: those who are there are told. */
-  :: atomic { is_untold[c] && mine < BROKERS ->
+  /* Too late: the broker notifies the connected clients. */
+  :: atomic { is_unreported[c] && mine < BROKERS ->
        generation = 0;
        if :: connected_to[0] == mine -> down[0]!OVER(0) :: else fi;
        if :: connected_to[1] == mine -> down[1]!OVER(0) :: else fi
@@ -190,22 +191,22 @@ inline gather(c) {
 
 proctype Broker(byte mine) {
   byte b_view[CLIENTS];
-  byte heard[CLIENTS];
-  bool is_untold[CLIENTS];
+  byte reports[CLIENTS];
+  bool is_unreported[CLIENTS];
   mtype what;
   byte b_ask[CLIENTS];
   byte number, said, chosen;
   bool is_first = (mine == 1);
   atomic {
-    generation = mine;      /* it has its claim */
+    generation = mine;      /* the broker has its claim */
     if
     :: !is_first ->
 #ifdef LIST_FIRST
-       is_untold[0] = early[0];
-       is_untold[1] = early[1]
+       is_unreported[0] = early[0];
+       is_unreported[1] = early[1]
 #else
-       is_untold[0] = has_lifeline[0];
-       is_untold[1] = has_lifeline[1]
+       is_unreported[0] = has_lifeline[0];
+       is_unreported[1] = has_lifeline[1]
 #endif
     :: else
     fi
@@ -215,12 +216,12 @@ proctype Broker(byte mine) {
   b_view[1] = readable[1];
 #else
   do
-  :: is_untold[0] -> gather(0); maybe_die()
-  :: is_untold[1] -> gather(1); maybe_die()
-  :: !is_untold[0] && !is_untold[1] -> break
+  :: is_unreported[0] -> gather(0); maybe_die()
+  :: is_unreported[1] -> gather(1); maybe_die()
+  :: !is_unreported[0] && !is_unreported[1] -> break
   od;
-  b_view[0] = heard[0];
-  b_view[1] = heard[1];
+  b_view[0] = reports[0];
+  b_view[1] = reports[1];
 #endif
   assert(b_view[0] != HELD || b_view[1] != HELD);
   atomic { grant_next() };
@@ -229,15 +230,15 @@ proctype Broker(byte mine) {
 #ifdef LIST_FIRST
   :: atomic { !is_listed -> is_listed = true; early[0] = has_lifeline[0]; early[1] = has_lifeline[1] }
 #endif
-  :: atomic { HAS_MAIL(0) -> chosen = 0 }; goto read
-  :: atomic { HAS_MAIL(1) -> chosen = 1 };
+  :: atomic { HAS_MESSAGE(0) -> chosen = 0 }; goto read
+  :: atomic { HAS_MESSAGE(1) -> chosen = 1 };
 read:
      maybe_die();
      atomic {
        up[chosen]?what(number, said);
        if
        :: what == HELLO && said == WAITING && b_ask[chosen] == number && b_view[chosen] == HELD ->
-          down[chosen]!GRANTED(number)   /* noted, and not told */
+          down[chosen]!GRANTED(number)   /* in the journal, and not sent */
        :: what == HELLO && !(said == WAITING && b_ask[chosen] == number && b_view[chosen] == HELD) ->
           b_ask[chosen] = number; b_view[chosen] = said
        :: what == ASK -> b_ask[chosen] = number; b_view[chosen] = WAITING
@@ -247,16 +248,16 @@ read:
        grant_next()
      };
      maybe_die()
-  :: atomic { is_dead[0] && NO_MAIL(0) && b_view[0] != NOTHING ->
+  :: atomic { is_dead[0] && NO_MESSAGE(0) && b_view[0] != NOTHING ->
        b_view[0] = NOTHING; note(); grant_next() }; maybe_die()
-  :: atomic { is_dead[1] && NO_MAIL(1) && b_view[1] != NOTHING ->
+  :: atomic { is_dead[1] && NO_MESSAGE(1) && b_view[1] != NOTHING ->
        b_view[1] = NOTHING; note(); grant_next() }; maybe_die()
   od;
 gone:
   brokers_gone++
 }
 
-/* Nothing moves any more: nobody who lives waits in vain. */
+/* The end: no living client waits in vain. */
 active proctype Watchdog() {
   (timeout) -> assert(finished == CLIENTS)
 }
@@ -268,7 +269,7 @@ init {
   :: g < BROKERS ->
      g++;
      run Broker(g);
-     /* The next one, when this one has ended. */
+     /* The next broker, when this broker has ended. */
      (brokers_gone == g || finished == CLIENTS);
      if :: finished == CLIENTS -> break :: else fi
   :: else -> break

@@ -1,26 +1,27 @@
-/* Which process is the broker of a bucket (lib/backends/broker/server/election.js): candidates that
- * start at any time, may be arbitrarily slow between two steps, and may die before each of them. A claim is a file that
- * names the candidate's socket; to create one is exclusive.
+/* Which process is the broker of a bucket (lib/backends/broker/server/election.js): candidates start
+ * at any time, may be slow for any time between two steps, and may die before each of them. A claim is
+ * a file that names the candidate's socket; its creation is exclusive.
  *
- * Promised: at most one candidate that lives serves.
+ * Promised: at most one living candidate serves.
  *
- * CLAIM_BEFORE_LISTEN: the claim is made first, so a claim may name a socket that nobody listens on
- *                      yet. Known to be wrong: a slow candidate is taken for a dead one.
- * NO_SECOND_LOOK:      who has made a claim does not look whether there is a higher one. Known to be
- *                      wrong: claims below the highest are removed, and can be made again.
- * NO_SOCKET_CHECK:     who has made a claim does not look whether its socket still has its name. Known
- *                      to be wrong: a broker that has died since has removed it as left over, so
- *                      others take this one for dead.
- * PIPES:               sockets are no files, and their names go with them, as on Windows. Holds.
- * REMOVE_AT_EXIT:      who ends in order removes its own claim. Known to be wrong: the numbers start
- *                      again, and a slow candidate still has an old one in mind.
+ * CLAIM_BEFORE_LISTEN: the claim is made first, so a claim may name a socket on which no candidate
+ *                      listens yet. Known to be wrong: a slow candidate is considered dead.
+ * NO_SECOND_CHECK:      a candidate that has made a claim does not check whether there is a higher
+ *                      claim. Known to be wrong: claims below the highest are removed, and can be
+ *                      made again.
+ * NO_SOCKET_CHECK:     a candidate that has made a claim does not check whether its socket still has
+ *                      its name. Known to be wrong: a broker that has died since has removed the
+ *                      socket as a stale file, so others consider this candidate dead.
+ * PIPES:               sockets are no files, and their names end with them, as on Windows. Holds.
+ * REMOVE_AT_EXIT:      a broker that ends in order removes its own claim. Known to be wrong: the
+ *                      numbers start again, and a slow candidate still has an old number in mind.
  */
 #define CANDIDATES 4
 #define CLAIMS 6
 
 byte owner[CLAIMS];     /* of each claim: candidate + 1; 0: there is no such file */
 bool listens[CANDIDATES];
-bool is_named[CANDIDATES];  /* the socket has its name: without it nobody gets through */
+bool is_named[CANDIDATES];  /* the socket has its name: without it no connection is made */
 byte serving = 0;
 byte deaths_left = 3;
 
@@ -31,8 +32,8 @@ inline maybe_die() {
   fi
 }
 
-/* One reading of the directory: files that are there all the time are seen. */
-inline look_for_highest() {
+/* One reading of the directory: it finds the files that exist all the time. */
+inline find_highest() {
   d_step {
     highest = 0;
     i = 1;
@@ -55,7 +56,7 @@ proctype Candidate(byte me) {
   listens[me] = true;
 #endif
   maybe_die();
-  look_for_highest();
+  find_highest();
   if
   :: highest + 1 >= CLAIMS -> goto leave
   :: highest > 0 && highest + 1 < CLAIMS ->
@@ -82,8 +83,8 @@ proctype Candidate(byte me) {
 #ifdef CLAIM_BEFORE_LISTEN
   listens[me] = true;
 #endif
-#ifndef NO_SECOND_LOOK
-  look_for_highest();
+#ifndef NO_SECOND_CHECK
+  find_highest();
   if
   :: highest != mine -> owner[mine] = 0; goto leave
   :: else
@@ -96,7 +97,7 @@ proctype Candidate(byte me) {
   fi;
 #endif
   atomic { serving++; assert(serving == 1) };
-  /* Removes what is left over: the names of all other sockets, and the lower claims. */
+  /* Removes stale files: the names of all other sockets, and the lower claims. */
   i = 0;
   do
   :: i < CANDIDATES ->

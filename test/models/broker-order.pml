@@ -1,28 +1,28 @@
-/* In which order a broker decides what its clients ask for (lib/backends/broker/server/broker.js,
- * StepQueue and ReadingBarrier). A request carries the time at which it was made; it is in the kernel some
- * time later. The event loop asks the kernel which connections can be read, and reads these in any
- * order, all that is there by then. What is asked for meanwhile on another connection is not seen
- * before the next time.
+/* The order in which a broker decides the requests of its clients
+ * (lib/backends/broker/server/broker.js, StepQueue and ReadingBarrier). A request carries the time at
+ * which it was made; the kernel has it some time later. The event loop asks the kernel which
+ * connections can be read, and reads these in any order, all bytes that the kernel has by then. A
+ * request that arrives meanwhile on another connection is found by the next reading.
  *
- * So a request waits until a whole reading has begun after it was made, and what is due then is
- * decided in the order of the times.
+ * So a request waits until a whole reading has begun after it was made. Then the due requests are
+ * decided in the order of their times.
  *
- * Promised: what was in the kernel before another request was made is decided before that one.
+ * Promised: a request that was in the kernel before another request was made is decided before it.
  *
  * AT_ONCE:     a request is decided when it is read. Known to be wrong: connections are read in any
  *              order.
- * SAME_READING: what a reading has brought is decided after it, whenever it was made. Known to be
- *              wrong: a connection that is read late brings what is younger than what was written
- *              on one that this reading does not visit.
- * LATE_SINCE:  the beginning of the reading is taken to be its end. Known to be wrong, alike.
- * BY_ARRIVAL:  what is due is decided in the order of the connections. Known to be wrong.
+ * SAME_READING: the requests of a reading are decided after it, whenever they were made. Known to be
+ *              wrong: a connection that is read late brings a request that is younger than a request
+ *              on a connection that this reading does not read.
+ * LATE_SINCE:  the end of the reading is used as its beginning. Known to be wrong for the same reason.
+ * BY_ARRIVAL:  due requests are decided in the order of the connections. Known to be wrong.
  */
 #define CLIENTS 2
 #define ASKS 2            /* of each client */
 #define ALL (CLIENTS * ASKS)
 
 byte now = 1;             /* moments, counted */
-byte made[ALL];           /* when; the requests of client c are c * ASKS and those after it */
+byte made[ALL];           /* when; the requests of client c begin at c * ASKS */
 byte written[ALL];        /* when it was in the kernel; 0: not yet */
 bool is_decided[ALL];
 byte sent[CLIENTS];       /* how many are in the kernel */
@@ -32,7 +32,7 @@ proctype Client(byte me) {
   do
   :: n < ASKS ->
      atomic { now++; made[me * ASKS + n] = now };
-     /* It may lose the processor here. */
+     /* The client may lose the processor here. */
      atomic { now++; written[me * ASKS + n] = now; sent[me]++; n++ }
   :: else -> break
   od
@@ -50,7 +50,7 @@ inline decide(k) {
   left--
 }
 
-/* Decides what has been read and was made at `end` or before, in the order of the times. */
+/* Decides the read requests that were made at `end` or before, in the order of their times. */
 inline decide_until(end) {
   do
   :: true ->
@@ -81,7 +81,7 @@ inline decide_until(end) {
   k = 0; j = 0; first = 0
 }
 
-inline visit(c) {
+inline read_connection(c) {
   atomic {
     can_read[c] = false;
     read[c] = sent[c];
@@ -106,8 +106,8 @@ active proctype Broker() {
        can_read[1] = sent[1] > read[1]
      };
      do
-     :: can_read[0] -> visit(0)
-     :: can_read[1] -> visit(1)
+     :: can_read[0] -> read_connection(0)
+     :: can_read[1] -> read_connection(1)
      :: !can_read[0] && !can_read[1] -> break
      od;
      atomic {

@@ -1,19 +1,20 @@
-/* Brokers that die and those that come after them (lib/backends/broker/): clients that want one
- * lock, each several times, brokers one after the other (which of them serves is the matter of
- * broker-election.pml), and a journal that survives them.
+/* Brokers that die, and their successors (lib/backends/broker/): clients that want one lock, each
+ * several times, brokers one after the other (broker-election.pml decides which of them serves), and a
+ * journal that survives them.
  *
  * A broker may die before each of its steps, also in its recovery. A client may die at any time, and
- * be slow for any time: then the time for coming back ends without it.
+ * may be slow for any time: then the time for reconnecting ends without it.
  *
- * Promised: no two clients that live hold the lock at the same time; nobody who waits is forgotten;
- * a request that was in the journal is not overtaken by one that came to the broker later.
+ * Promised: no two living clients hold the lock at the same time; no waiting client is forgotten; a
+ * request in the journal is not overtaken by a request that reached the broker later.
  *
- * SEND_BEFORE_JOURNAL: a grant is sent first. Known to be wrong: the next broker does not know it.
- * FORGET_SLOW:         who has not come back in time is dropped. Known to be wrong: it may hold the lock.
- * COPY_IN_PLACE:       the next broker writes its own journal over that of the one before. Known to
- *                      be wrong: it may die in between.
- * NO_RETELL:           clients do not repeat what they have asked for. Known to be wrong: what the
- *                      dead broker had not read is forgotten.
+ * SEND_BEFORE_JOURNAL: a grant is sent first. Known to be wrong: the next broker does not have it.
+ * FORGET_SLOW:         a client that has not reconnected in time is dropped. Known to be wrong: it may
+ *                      hold the lock.
+ * COPY_IN_PLACE:       the next broker overwrites the journal of the previous broker. Known to be
+ *                      wrong: it may die in between.
+ * NO_REPEAT:           clients do not repeat their requests. Known to be wrong: requests that the
+ *                      dead broker had not read are forgotten.
  */
 #define CLIENTS 2
 #define ASKS 2            /* of each client */
@@ -22,11 +23,11 @@
 #define NOTHING 0
 #define WAITING 1
 #define HELD 2
-#define GIVEN_BACK 3      /* a client's view: its release has still to be confirmed */
+#define RELEASING 3      /* a client's view: its release is not confirmed yet */
 
 mtype = { ASK, GIVE_BACK, HELLO, GRANTED, DONE };
 
-/* What a client knows of its one request; `ask` is its number. */
+/* The state of a client's one request in the client; `ask` is its number. */
 byte view[CLIENTS];
 byte ask[CLIENTS];
 bool is_dead[CLIENTS];
@@ -41,12 +42,12 @@ byte generation = 0;      /* of the broker that lives */
 byte broker_deaths_left = BROKERS - 1;
 byte client_deaths_left = 1;
 
-/* The journal: what the last one who wrote it knew. */
+/* The journal: the state of its last writer. */
 byte j_view[CLIENTS];
 byte j_ask[CLIENTS];
 byte j_ticket[CLIENTS];
 byte j_next_ticket = 1;
-bool j_is_lost = false;   /* the file is not there (COPY_IN_PLACE) */
+bool j_is_lost = false;   /* there is no file (COPY_IN_PLACE) */
 
 inline enter_section() { assert(is_dead[1 - me] || view[1 - me] != HELD) }
 
@@ -55,19 +56,19 @@ proctype Client(byte me) {
   byte number;
   do
   :: atomic { client_deaths_left > 0 -> client_deaths_left--; is_dead[me] = true }; break
-  /* A broker has come, or another one. */
+  /* There is a broker, or another broker. */
   :: atomic {
        generation != 0 && connected_to[me] != generation && (ask[me] < ASKS || view[me] != NOTHING) ->
        do :: nempty(down[me]) -> down[me]?_,_ :: empty(down[me]) -> break od;
        do :: nempty(up[me]) -> up[me]?_,_,_ :: empty(up[me]) -> break od;
        connected_to[me] = generation;
-#ifdef NO_RETELL
+#ifdef NO_REPEAT
        up[me]!HELLO(0, NOTHING)
 #else
        up[me]!HELLO(ask[me], view[me])
 #endif
      }
-  /* Asks; also while there is no broker. */
+  /* Makes a request, also while there is no broker. */
   :: atomic {
        view[me] == NOTHING && ask[me] < ASKS ->
        ask[me]++;
@@ -78,20 +79,20 @@ proctype Client(byte me) {
        fi
      }
   :: atomic { view[me] == HELD ->
-       view[me] = GIVEN_BACK;
+       view[me] = RELEASING;
        if
        :: connected_to[me] == generation && generation != 0 -> up[me]!GIVE_BACK(ask[me], 0)
        :: else
        fi
      }
-  /* What a broker has sent is read, also when it is dead. */
+  /* Messages of a broker are read, also after its death. */
   :: atomic { nempty(down[me]) ->
        down[me]?what(number);
        if
        :: what == GRANTED && number == ask[me] && view[me] == WAITING ->
           enter_section();
           view[me] = HELD
-       :: what == DONE && number == ask[me] && view[me] == GIVEN_BACK -> view[me] = NOTHING
+       :: what == DONE && number == ask[me] && view[me] == RELEASING -> view[me] = NOTHING
        :: else
        fi
      }
@@ -116,7 +117,7 @@ inline note(c) {
   j_next_ticket = next_ticket
 }
 
-/* Nobody hears what is sent to a connection that has gone. */
+/* Messages to a closed connection are lost. */
 inline tell(c, message) {
   if
   :: is_back[c] && connected_to[c] == mine -> assert(len(down[c]) < 3); down[c]!message,b_ask[c]
@@ -124,7 +125,7 @@ inline tell(c, message) {
   fi
 }
 
-/* The one that is first in the queue, if nobody holds the lock; else CLIENTS. */
+/* The first client in the queue, if no client holds the lock; else CLIENTS. */
 inline choose() {
   if
   :: b_view[0] == HELD || b_view[1] == HELD -> chosen = CLIENTS
@@ -165,7 +166,7 @@ inline grant_next() {
   fi
 }
 
-/* What a client says of its request: in HELLO, or by itself. */
+/* A client's report of its request: in HELLO, or in a separate message. */
 inline merge(c) {
   if
   :: said == WAITING && b_ask[c] == number && b_view[c] == HELD -> answer = GRANTED
@@ -182,11 +183,11 @@ inline merge(c) {
      note(c)
 #endif
   :: said == HELD -> assert(b_ask[c] == number && b_view[c] == HELD)
-  :: said == GIVEN_BACK || said == NOTHING ->
+  :: said == RELEASING || said == NOTHING ->
      b_ask[c] = number;
      b_view[c] = NOTHING;
      note(c);
-     if :: said == GIVEN_BACK -> answer = DONE :: else fi
+     if :: said == RELEASING -> answer = DONE :: else fi
   fi
 }
 
@@ -196,9 +197,9 @@ inline end_of_client(c) {
   note(c)
 }
 
-#define HAS_MAIL(x) (len(up[x]) > 0 && connected_to[x] == mine)
-/* Its connection is closed, or its lifeline, where it has not come back. */
-#define HAS_DIED(x) (is_dead[x] && !HAS_MAIL(x) && b_view[x] != NOTHING)
+#define HAS_MESSAGE(x) (len(up[x]) > 0 && connected_to[x] == mine)
+/* The client's connection is closed, or its lifeline if it has not reconnected. */
+#define HAS_DIED(x) (is_dead[x] && !HAS_MESSAGE(x) && b_view[x] != NOTHING)
 
 proctype Broker(byte mine) {
   byte b_view[CLIENTS];
@@ -208,7 +209,7 @@ proctype Broker(byte mine) {
   byte next_ticket;
   mtype what, answer;
   byte number, said, c, chosen;
-  /* Recovery: reads the journal of the one before. */
+  /* Recovery: reads the journal of the previous broker. */
   d_step {
     next_ticket = j_next_ticket;
     do
@@ -224,17 +225,17 @@ proctype Broker(byte mine) {
   };
   maybe_die();
 #ifdef COPY_IN_PLACE
-  j_is_lost = true;       /* the old one is emptied, and then written again */
+  j_is_lost = true;       /* the old journal is emptied, and then written again */
   maybe_die();
   j_is_lost = false;
 #endif
-  generation = mine;      /* from here on it is heard and answers */
+  generation = mine;      /* from here on clients reach it */
   /* A grant that was possible and is not in the journal. */
   grant_next();
   do
   :: finished == CLIENTS -> break
-  :: atomic { HAS_MAIL(0) -> c = 0 }; goto read
-  :: atomic { HAS_MAIL(1) -> c = 1 };
+  :: atomic { HAS_MESSAGE(0) -> c = 0 }; goto read
+  :: atomic { HAS_MESSAGE(1) -> c = 1 };
 read:
      maybe_die();
      atomic {
@@ -242,7 +243,7 @@ read:
        if
        :: what == HELLO -> is_back[c] = true
        :: what == ASK -> said = WAITING
-       :: what == GIVE_BACK -> said = GIVEN_BACK
+       :: what == GIVE_BACK -> said = RELEASING
        fi;
        answer = 0;
        merge(c)
@@ -264,7 +265,7 @@ gone:
   brokers_gone++
 }
 
-/* Nothing moves any more: nobody who lives waits in vain. */
+/* The end: no living client waits in vain. */
 active proctype Watchdog() {
   (timeout) -> assert(finished == CLIENTS)
 }
@@ -276,7 +277,7 @@ init {
   :: g < BROKERS ->
      g++;
      run Broker(g);
-     /* The next one, when this one has died. */
+     /* The next broker, when this broker has died. */
      (brokers_gone == g || finished == CLIENTS);
      if :: finished == CLIENTS -> break :: else fi
   :: else -> break

@@ -1,20 +1,21 @@
-/* The lives of an operation's cell (src/segment/publication_list.cc, LockManager::ReapProcess): process D has
- * died, and left an operation pending in it. Once D has been reaped, process N may claim the cell,
- * and ask for something itself. A repair looks for operations by their numbers, then executes them.
+/* The lives of an operation's cell (src/segment/publication_list.cc, LockTable::Reap): process D has
+ * died, and left an operation pending in the cell. Once D has been reaped, process N may claim the
+ * cell and publish an operation in it. A repair searches for operations by their numbers, then executes
+ * them.
  *
- * Process M asks, too, from a cell of its own. Two processes enter the shard, with or without a
- * repair. Two processes reap D: each passes the shard, ends the agent of D, waits for whoever is
- * inside, and then calls D cleaned up; one of them may die anywhere.
+ * Process M publishes an operation, too, in another cell. Two processes enter the shard, with or
+ * without a repair. Two processes reap D: each passes the shard, ends the agent of D, waits for the
+ * processes inside, and then marks D as cleaned; one of the two may die at any point.
  *
- * Promised: the operations of M and N are executed exactly once; that of N after that of M, if M's
- * request had returned before N's began; no cell is executed that is not pending.
+ * Promised: the operations of M and N are executed exactly once; N's after M's, if M's request had
+ * returned before N's began; no cell is executed that is not pending.
  *
- * BY_CELL:        a repair executes whatever is pending in the cell by then.
- * NO_AGENT_CHECK: a repair does not look whether the agent is there.
- * AGENT_LAST:     it looks at the agent after the rest.
- * NO_WAIT:        a reaper does not wait for whoever is inside.
- * LOOK_ONCE:      a reaper looks who is inside when it begins, and not when another one has ended
- *                 the agent meanwhile.
+ * BY_CELL:        a repair executes any operation that is pending in the cell by then.
+ * NO_AGENT_CHECK: a repair does not check whether the agent is there.
+ * AGENT_LAST:     a repair reads the agent after the rest.
+ * NO_WAIT:        a reaper does not wait for the processes inside.
+ * CHECK_ONCE:      a reaper checks which processes are inside when it begins, and not when the other
+ *                 reaper has ended the agent meanwhile.
  */
 #define D 0
 #define M 1
@@ -35,23 +36,23 @@ byte agent[2] = { D, M }; /* of each cell */
 byte number[2] = { 1, 0 };
 byte state[2] = { PENDING, FREE };
 #define SHARED 0 /* the cell of D, then of N */
-#define OWN 1    /* that of M */
+#define OWN 1    /* the cell of M */
 
-byte stack[2] = { NONE, NONE }; /* cells, the oldest first; NONE: it has fewer */
+byte stack[2] = { NONE, NONE }; /* cells, the oldest first; NONE: the stack has fewer */
 
 bool is_executed[3];
 byte running = 6; /* processes */
 bool has_returned = false;  /* M's request */
-bool comes_after = false;   /* N's request began after that */
+bool is_after = false;   /* N's request began afterwards */
 
 inline Execute(cell) {
   d_step {
     assert(state[cell] == PENDING);
     if
-    :: agent[cell] == D /* of the dead: only marked */
+    :: agent[cell] == D /* of a dead process: only marked */
     :: else ->
        assert(!is_executed[agent[cell]]);
-       assert(!(agent[cell] == N && comes_after && !is_executed[M]));
+       assert(!(agent[cell] == N && is_after && !is_executed[M]));
        is_executed[agent[cell]] = true
     fi;
     state[cell] = DONE
@@ -75,7 +76,7 @@ inline Drain() {
   od
 }
 
-/* Of segment::PendingOperation(): one read after the other. */
+/* The reads of segment::PendingOperation(), one after the other. */
 inline Check(cell) {
   is_it = true;
 #if !defined(NO_AGENT_CHECK) && !defined(AGENT_LAST)
@@ -121,7 +122,7 @@ inline Repair() {
 
 #define TRY_LOCK atomic { !is_locked -> is_locked = true }
 
-/* Whoever unlocks looks at the stack again. */
+/* After unlocking, a process checks the stack again. */
 inline Unlock() {
   do
   :: is_locked = false;
@@ -173,7 +174,7 @@ proctype AsksFirst() {
 proctype Claims() {
   byte taken;
   is_cleaned;
-  comes_after = has_returned;
+  is_after = has_returned;
   state[SHARED] = FREE;
   agent[SHARED] = N;
   atomic { numbers++; number[SHARED] = numbers };
@@ -186,7 +187,7 @@ proctype Reaper() {
   bool is_first = true, was_busy = false, is_busy = false, is_waiting = false;
   do
   :: if
-     :: is_there[D] && !is_locked -> /* the shard is passed; here it passes the others */
+     :: is_there[D] && !is_locked -> /* the shard is passed; here the reaper passes the others */
         if
         :: atomic { may_die -> may_die = false; break }
         :: is_there[D] = false
@@ -196,7 +197,7 @@ proctype Reaper() {
      fi;
      atomic {
        if
-#if defined(LOOK_ONCE)
+#if defined(CHECK_ONCE)
        :: is_first -> is_waiting = is_locked
 #elif !defined(NO_WAIT)
        :: is_first || (was_busy && !is_busy) -> is_waiting = is_waiting || is_locked
@@ -208,7 +209,7 @@ proctype Reaper() {
        is_busy = false
      };
      atomic {
-       is_waiting = is_waiting && is_locked; /* whoever was inside has left, once nobody is */
+       is_waiting = is_waiting && is_locked; /* once the shard is free, the processes inside have left */
        if
        :: !was_busy && !is_waiting -> is_cleaned = true; break
        :: else

@@ -1,23 +1,22 @@
-/* A grant and the doorbell (src/core/wake_queue.cc, Agent::GoToSleep): two who bring events, one of whom
- * may die at any point, and an agent that sleeps when it finds none.
+/* A grant and the doorbell (src/core/wake_queue.cc, Agent::GoToSleep): two processes that bring
+ * events, one of which may die at any point, and an agent that sleeps when it finds no events.
  *
- * Promised: when all is quiet, the agent has read all events that was stored by somebody who lives, and
- * does not sleep on it. What the dead stored and did not ring for is found by who cleans up, which is
- * not modelled: a dead bringer's own events may stay, but may not keep the other's from being heard.
+ * Promised: at rest the agent has read all events that a living process stored, and does not sleep on
+ * them. A reaper finds the events for which a dead process did not ring. The reaper is not modelled: a
+ * dead process's own events may stay, but they may not keep the other's events from being read.
  *
- * RING_BEFORE_STORE: the doorbell first, the events afterwards. Known to be wrong.
- * LOOK_BEFORE_SLEEP: the agent looks first, and says then that it sleeps. Known to be wrong.
- * TAKE_MARK_FIRST:   the sleeper's mark is taken away, and the doorbell rung then. Wrong when the one who
- *                    took it dies.
- * SLEEPS_ALIKE:      sleeps have no numbers: a ring is taken for one in a later sleep. Wrong.
- * DRAIN_LATE:        the doorbell is drained after the agent has looked. Wrong: it may have rung for this
- *                    sleep.
+ * RING_BEFORE_STORE: the doorbell is rung first, the events are stored afterwards. Known to be wrong.
+ * CHECK_BEFORE_SLEEP: the agent checks first, and marks itself as sleeping then. Known to be wrong.
+ * TAKE_MARK_FIRST:   the sleeper's mark is removed, and the doorbell rung then. Wrong if the remover
+ *                    dies in between.
+ * SLEEPS_ALIKE:      sleeps have no numbers: a ring counts for a later sleep. Wrong.
+ * DRAIN_LATE:        the doorbell is drained after the check. Wrong: it may have rung for this sleep.
  */
 #define BRINGERS 2
 #define EVENTS_EACH 2
 
 byte stored = 0;      /* events in the table */
-byte read = 0;        /* events that the agent knows of */
+byte read = 0;        /* events that the agent has read */
 byte owed = 0;        /* events of the living */
 byte sleeping = 0;    /* the number of the sleep; 0: awake */
 bool rung_mark = false;
@@ -74,7 +73,7 @@ gone:
   atomic { done++; if :: !is_dead && mine > owed -> owed = mine :: else fi }
 }
 
-/* The loop of the agent. It ends when everybody has gone and it has read everything that is owed. */
+/* The loop of the agent. It ends when all others have ended and it has read all owed events. */
 active proctype Agent() {
   byte sleep = 0;
   bool has_news;
@@ -82,7 +81,7 @@ active proctype Agent() {
 end:
   do
   :: read = stored;
-#ifdef LOOK_BEFORE_SLEEP
+#ifdef CHECK_BEFORE_SLEEP
      has_news = (read != stored);
 #endif
 #ifdef SLEEPS_ALIKE
@@ -94,7 +93,7 @@ end:
      if :: is_rung -> doorbell = false; is_rung = false :: else fi;
 #endif
      atomic { sleeping = sleep; rung_mark = false };
-#ifndef LOOK_BEFORE_SLEEP
+#ifndef CHECK_BEFORE_SLEEP
      has_news = (read != stored);
 #endif
 #ifdef DRAIN_LATE
@@ -111,7 +110,7 @@ end_asleep:
   od
 }
 
-/* Asleep for good, with events of somebody who lives to the end: forgotten. */
+/* Asleep for good, with events of a process that lives to the end: forgotten. */
 active proctype Watchdog() {
   atomic { done == BRINGERS && is_blocked && !doorbell -> assert(read >= owed) }
 }

@@ -1,24 +1,25 @@
-/* Who is said to be inside a shard frees it itself (src/segment/lock_word.cc,
- * src/platform/critical_section_mark.h): threads of one process, a thread of another, damage that makes the
- * word name the process while nobody is inside, and the look that is to find out.
+/* The process that a lock word names frees the shard (src/segment/lock_word.cc,
+ * src/platform/critical_section_mark.h): threads of one process, a thread of another process, a
+ * corruption that makes the word name the process while none of its threads is inside, and the check
+ * for that.
  *
- * Promised: the word is cleared only while no thread of the process is inside; whoever lives gets
+ * Promised: the word is cleared only while no thread of the process is inside; each living thread gets
  * in.
  *
- * NO_LOOK:            nobody answers the challenge. The damage stays.
- * NO_SECOND_LOOK:     the marks are looked at before the word alone. Known to be wrong.
- * NO_COUNT:           a mark says whether its thread is inside, not how often it has entered. Known
- *                     to be wrong: one thread leaves and another enters behind the looks.
- * MARK_AFTER_WORD:    a thread marks itself after it has taken the lock. Known to be wrong.
- * UNMARK_BEFORE_WORD: it takes its mark away before it gives the lock back. Known to be wrong.
+ * NO_ANSWER:            the challenge has no answer. The corruption stays.
+ * NO_SECOND_CHECK:     the marks are checked only before the word. Known to be wrong.
+ * NO_COUNT:           a mark has whether its thread is inside, not how often it has entered. Known to
+ *                     be wrong: one thread leaves and another enters between the checks.
+ * MARK_AFTER_WORD:    a thread marks itself after it has acquired the lock. Known to be wrong.
+ * UNMARK_BEFORE_WORD: a thread removes its mark before it releases the lock. Known to be wrong.
  */
 #define THREADS 2
 
-#define NOBODY 0
+#define NO_PROCESS 0
 #define SELF 1
 #define OTHER 2
 
-byte word = NOBODY;
+byte word = NO_PROCESS;
 byte inside = 0;         /* of all threads */
 bool is_inside[THREADS]; /* a mark: both halves are one word */
 byte entries[THREADS];
@@ -40,11 +41,11 @@ proctype Thread(byte id; byte sections) {
      Mark();
 #endif
      do
-     :: atomic { word == NOBODY -> word = SELF; inside++; assert(inside == 1) } break
-     :: word != NOBODY ->
-        /* Asleep for the shard, a thread is not marked. */
+     :: atomic { word == NO_PROCESS -> word = SELF; inside++; assert(inside == 1) } break
+     :: word != NO_PROCESS ->
+        /* A thread that sleeps for the shard is not marked. */
         is_inside[id] = false;
-        word == NOBODY;
+        word == NO_PROCESS;
 #ifndef MARK_AFTER_WORD
         Mark()
 #endif
@@ -55,19 +56,19 @@ proctype Thread(byte id; byte sections) {
 #ifdef UNMARK_BEFORE_WORD
      is_inside[id] = false;
 #endif
-     atomic { inside--; word = NOBODY };
+     atomic { inside--; word = NO_PROCESS };
      is_inside[id] = false
   od
 }
 
 active proctype OfAnotherProcess() {
-  atomic { word == NOBODY -> word = OTHER; inside++; assert(inside == 1) }
-  atomic { inside--; word = NOBODY }
+  atomic { word == NO_PROCESS -> word = OTHER; inside++; assert(inside == 1) }
+  atomic { inside--; word = NO_PROCESS }
 }
 
 active proctype Damage() {
   if
-  :: atomic { word == NOBODY -> word = SELF }
+  :: atomic { word == NO_PROCESS -> word = SELF }
   :: skip
   fi
 }
@@ -76,7 +77,7 @@ inline Look(thread, count, mark) {
   atomic { count = entries[thread]; mark = is_inside[thread] }
 }
 
-#ifndef NO_LOOK
+#ifndef NO_ANSWER
 active proctype Census() {
   byte first[THREADS];
   byte second[THREADS];
@@ -93,7 +94,7 @@ end:
      :: else
      fi;
      seen = word;
-#ifndef NO_SECOND_LOOK
+#ifndef NO_SECOND_CHECK
      Look(0, second[0], marks[0]);
      Look(1, second[1], marks[1]);
      if
@@ -105,7 +106,7 @@ end:
      :: seen == SELF ->
         atomic {
           if
-          :: word == SELF -> assert(inside == 0); word = NOBODY
+          :: word == SELF -> assert(inside == 0); word = NO_PROCESS
           :: else
           fi
         }
@@ -119,4 +120,4 @@ init {
   atomic { run Thread(0, 2); run Thread(1, 1) }
 }
 
-/* An invalid end state (a shard that nobody can have) is what Spin reports as a deadlock. */
+/* Spin reports an invalid end state (a shard that no thread can enter) as a deadlock. */

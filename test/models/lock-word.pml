@@ -1,26 +1,26 @@
-/* The word of a shard lock (src/segment/lock_word.cc): contenders, of whom one may die at any point
- * after it has taken the lock, also between the store that unlocks and the wake-up that it owes.
+/* The word of a shard lock (src/segment/lock_word.cc): contenders, one of which may die at any point
+ * after it has acquired the lock, also between the store that unlocks and the wake-up that follows.
  *
- * Promised: at most one living contender is inside; whoever lives gets in.
+ * Promised: at most one living contender is inside; each living contender gets in.
  *
- * UNBOUNDED_SLEEP: a sleeper relies on being woken. Known to be wrong: the wake-up of the dead never
- *                  comes.
- * NO_WAITERS_BIT:  who has slept takes the word without the bit. Harmless with bounded sleeps (the
- *                  next one sleeps to the end of its slice), wrong with UNBOUNDED_SLEEP.
- * BREAK_LIVING:    a slice that is over is taken for a death. Known to be wrong.
+ * UNBOUNDED_SLEEP: a sleeper relies on a wake-up. Known to be wrong: a dead process wakes no sleeper.
+ * NO_WAITERS_BIT:  a contender that has slept takes the word without the bit. Harmless with bounded
+ *                  sleeps (the next contender sleeps to the end of its slice), wrong with
+ *                  UNBOUNDED_SLEEP.
+ * BREAK_LIVING:    the end of a slice counts as a death. Known to be wrong.
  */
 #define CONTENDERS 3
-#define NOBODY 255
+#define NO_PROCESS 255
 
-byte owner = NOBODY;
+byte owner = NO_PROCESS;
 bool waiters = false;
 bool dead[CONTENDERS];
 bool asleep[CONTENDERS];
 byte inside = 0;      /* living contenders in the section */
 byte deaths_left = 1;
 
-/* Taken over from the dead by compare-and-swap: nobody but that decides who. */
-#define IS_TAKEABLE (owner == NOBODY || dead[owner])
+/* Taken over from a dead owner by compare-and-swap, which alone decides the new owner. */
+#define IS_TAKEABLE (owner == NO_PROCESS || dead[owner])
 
 active [CONTENDERS] proctype Contender() {
   byte id = _pid;
@@ -40,14 +40,14 @@ active [CONTENDERS] proctype Contender() {
      }
      break
 #ifdef BREAK_LIVING
-  :: atomic { has_slept && owner != NOBODY -> owner = id; inside++; assert(inside == 1) } break
+  :: atomic { has_slept && owner != NO_PROCESS -> owner = id; inside++; assert(inside == 1) } break
 #endif
   :: atomic { !IS_TAKEABLE -> waiters = true; asleep[id] = true }
      has_slept = true;
 #ifdef UNBOUNDED_SLEEP
      !asleep[id]
 #else
-     /* Woken, or the slice is over: the word is looked at again. */
+     /* Woken, or the slice is over: the word is read again. */
      if
      :: !asleep[id]
      :: asleep[id] = false
@@ -61,7 +61,7 @@ active [CONTENDERS] proctype Contender() {
   fi;
 
   bool owes_wake;
-  atomic { owes_wake = waiters; owner = NOBODY; waiters = false; inside-- };
+  atomic { owes_wake = waiters; owner = NO_PROCESS; waiters = false; inside-- };
   if
   :: atomic { deaths_left > 0 -> deaths_left--; dead[id] = true } goto gone
   :: skip
@@ -83,4 +83,4 @@ gone:
   skip
 }
 
-/* An invalid end state (a sleeper that nobody wakes) is what Spin reports as a deadlock. */
+/* Spin reports an invalid end state (a sleeper that is never woken) as a deadlock. */

@@ -1,28 +1,29 @@
-/* The intake of a shard (src/core/publication_list.cc, src/segment/publication_list.h): agents that find the shard
- * locked put their operation on a stack and return. One of them may die at any point.
+/* The publication list of a shard (docs/flat-combining.md, src/segment/publication_list.h): agents
+ * that find the shard locked push their operation onto a stack and return. One of them may die at any
+ * point.
  *
- * Every agent makes requests: it tries the lock and, inside, executes what is on the stack before
- * its own operation; or it writes the operation into its cell, draws a number, pushes the cell,
- * tries the lock once more, and returns. Whoever unlocks looks at the stack again. A background
- * worker of each process visits the shard after a push.
+ * Every agent makes requests. It tries the lock and, inside, executes the stack before its own
+ * operation. Otherwise it writes the operation into its cell, draws a number, pushes the cell, tries
+ * the lock once more, and returns. After unlocking, a process checks the stack again. A background
+ * worker of each process enters the shard after a push.
  *
  * Promised: an operation of a living agent is executed exactly once. An operation that began after
- * another request had returned is executed after it. No cell is used again while it may still be
- * linked. No agent waits: request() has no blocking statement.
+ * another request had returned is executed after it. No cell is reused while it may still be linked.
+ * No agent waits: request() has no blocking statement.
  *
  * TWICE: two agents, of which one uses its cell a second time.
  *
- * VISIT: the worker also enters once for something of its own (minutes, not seconds).
+ * ENTRY: the worker also enters once for work of another kind (minutes, not seconds).
  *
- * NO_RECHECK:      who unlocks does not look again, and there is no worker and no death: what was
- *                  pushed meanwhile is never executed.
- * NO_WORKER:       nobody visits: what was pushed behind an owner that died is never executed.
- * OWN_FIRST:       who enters executes its own operation before those on the stack.
+ * NO_RECHECK:      after unlocking, a process does not check again, and there is no worker and no
+ *                  death: an operation that was pushed meanwhile is never executed.
+ * NO_WORKER:       no worker enters: an operation behind an owner that died is never executed.
+ * OWN_FIRST:       a process inside executes its own operation before the stack.
  * STACK_ORDER:     the stack is executed as it is linked, newest first.
- * BY_CELL:         a repair executes what it finds in the order of the cells.
- * NO_LIMIT:        a repair executes operations of any number that it meets.
- * NO_DOUBLE_CHECK: a repair does not look whether the operation was executed already.
- * REUSE_EXECUTED:  an agent uses a cell again that a repair has executed, without a look inside.
+ * BY_CELL:         a repair executes the found operations in the order of the cells.
+ * NO_LIMIT:        a repair executes found operations of any number.
+ * NO_DOUBLE_CHECK: a repair does not check whether the operation was executed already.
+ * REUSE_EXECUTED:  an agent reuses a cell that a repair has executed, without entering the shard.
  */
 #ifdef TWICE
 #define AGENTS 2
@@ -65,23 +66,23 @@ byte numbers = 0; /* the newest */
 byte state[AGENTS];
 byte link[AGENTS];
 byte number[AGENTS];
-byte request[AGENTS]; /* what the cell asks for */
-bool is_linked[AGENTS]; /* in the stack, or in what somebody has taken from it: only to check */
+byte request[AGENTS]; /* the request in the cell */
+bool is_linked[AGENTS]; /* in the stack, or in a part that was taken from it; for assertions */
 
-/* The table: what was executed, by request. It is what a crash leaves behind. */
+/* The table: the executed requests. It survives a crash. */
 bool executed[REQUESTS];
 bool returned[REQUESTS];
-bool comes_after[REQUESTS * REQUESTS]; /* [a * REQUESTS + b]: a began after b had returned */
+bool is_after[REQUESTS * REQUESTS]; /* [a * REQUESTS + b]: a began after b had returned */
 byte owner_of[REQUESTS];
 
 byte running = AGENTS;
-#if defined(VISIT) || defined(NO_LIMIT)
-byte visits_left = 1; /* of the worker, for something of its own */
+#if defined(ENTRY) || defined(NO_LIMIT)
+byte entries_left = 1; /* of the worker, for work of another kind */
 #else
-byte visits_left = 0;
+byte entries_left = 0;
 #endif
 
-/* What the one who is inside keeps in its own memory: gone with it. */
+/* The private memory of the process inside: lost with it. */
 byte chain = NONE, taken = NONE, next = NONE, scan = 0, best = NONE, limit = 0;
 bool found[AGENTS];
 hidden byte i; /* within one step */
@@ -98,7 +99,7 @@ inline Execute(r) {
     i = 0;
     do
     :: i < REQUESTS ->
-       assert(!(comes_after[r * REQUESTS + i] && !executed[i] && !dead[owner_of[i]]));
+       assert(!(is_after[r * REQUESTS + i] && !executed[i] && !dead[owner_of[i]]));
        i++
     :: else -> break
     od;
@@ -144,7 +145,7 @@ inline Drain() {
   od
 }
 
-/* Forgets the stack and finds the operations themselves. */
+/* Discards the stack and searches the cells for the operations. */
 inline Repair() {
   d_step {
     head = NONE;
@@ -198,7 +199,7 @@ inline Repair() {
   MAY_DIE
 }
 
-/* Inside at last: whole again, and nothing is left on the stack. */
+/* The end inside: the shard is repaired, and the stack is empty. */
 inline Settle() {
   if
   :: is_taken_over -> Repair(); is_taken_over = false
@@ -251,7 +252,7 @@ proctype Agent(byte me) {
        owner_of[r] = me;
        i = 0;
        do
-       :: i < REQUESTS -> comes_after[r * REQUESTS + i] = returned[i]; i++
+       :: i < REQUESTS -> is_after[r * REQUESTS + i] = returned[i]; i++
        :: else -> break
        od;
        i = 0
@@ -277,7 +278,7 @@ proctype Agent(byte me) {
         Unlock();
         returned[r] = true
      :: else ->
-        /* The cell is this agent's own, and free. */
+        /* The cell belongs to this agent, and is free. */
         atomic { assert(!is_linked[me]); request[me] = r };
         atomic { numbers++; number[me] = numbers };
         state[me] = PENDING;
@@ -300,7 +301,7 @@ proctype Agent(byte me) {
         :: else
         fi;
         returned[r] = true;
-        /* Not request() any more: the answer, which the next use of the cell waits for. */
+        /* After request(): the answer, for which the next use of the cell waits. */
         if
         :: state[me] == DONE
         :: state[me] == EXECUTED ->
@@ -329,7 +330,7 @@ gone:
 #define IS_ANY_AWAITED (IS_AWAITED(0) || IS_AWAITED(1) || IS_AWAITED(2))
 #endif
 
-/* Visits the shard as long as an operation of a living agent is pending. */
+/* Enters the shard as long as an operation of a living agent is pending. */
 proctype Worker(byte me) {
   bool is_inside = false, is_taken_over = false;
   do
@@ -339,7 +340,7 @@ proctype Worker(byte me) {
      :: TAKE_OVER(is_inside) -> Settle(); Unlock()
      :: !IS_ANY_AWAITED
      fi
-  :: atomic { visits_left > 0 -> visits_left-- }
+  :: atomic { entries_left > 0 -> entries_left-- }
      if
      :: TRY_LOCK(is_inside) -> Settle(); Unlock()
      :: TAKE_OVER(is_inside) -> Settle(); Unlock()

@@ -1,15 +1,16 @@
-/* Watchers that have read everything, and whoever writes the next event (src/segment/watch_ring.h,
- * WakeQueue::RingWatchers, AgentWrap::ArmWatch): two writers, one of whom may die at any point, and two
- * watchers with one word between them. A watcher reads again only when its mark is gone.
+/* Watchers that have read everything, and the writer of the next event (src/segment/watch_ring.h,
+ * WakeQueue::RingWatchers, AgentWrap::ArmWatch): two writers, one of which may die at any point, and
+ * two watchers that share one word. A watcher reads again only when its mark is gone.
  *
- * Promised: when all is quiet, no watcher sleeps on an event that is in the ring. What follows the mark
- * of a sleep and its doorbell is the model doorbell.pml; here a ring that finds a sleeper wakes it.
+ * Promised: at rest no watcher sleeps on an event in the ring. doorbell.pml models the mark of a sleep
+ * and its doorbell; here a ring that finds a sleeper wakes it.
  *
- * LOOK_BEFORE_ARM: the watcher reads first, and arms then. Known to be wrong.
+ * READ_BEFORE_ARM: the watcher reads first, and arms then. Known to be wrong.
  * TAKE_BEFORE_WRITE: the writer takes the word first, and writes then. Wrong.
- * LAST_ONE_ARMED:  the word names the last one that armed, not that there are several. Wrong.
- * NO_REAPER:       nobody rings for a writer that took the word and died. Wrong.
- * NO_LAST_LOOK:    the watcher does not look whether its ring came before it said that it sleeps. Wrong.
+ * LAST_ONE_ARMED:  the word names the last watcher that armed, not that there are several. Wrong.
+ * NO_REAPER:       no process rings for a writer that took the word and died. Wrong.
+ * NO_LAST_CHECK:    the watcher does not check whether its ring came before its mark of the sleep.
+ *                  Wrong.
  */
 #define WRITERS 2
 #define EVENTS_EACH 1
@@ -28,7 +29,7 @@ byte to_reap = 0;
 
 #define MAY_DIE if :: atomic { deaths_left > 0 -> deaths_left-- } goto dead :: skip fi
 
-/* Only who has said that it sleeps. */
+/* Only a watcher that has marked its sleep. */
 inline ring(i) { if :: is_asleep[i] -> doorbell[i] = true :: else fi }
 
 inline ring_taken() {
@@ -77,8 +78,8 @@ gone:
   done++
 }
 
-/* Who cleans up after a dead writer takes the word for it, and rings everybody, also who has not said
- * that it sleeps. */
+/* The reaper of a dead writer takes the word for it, and rings all watchers, also those without a
+ * mark. */
 active proctype Reaper() {
 end:
   do
@@ -107,7 +108,7 @@ active [WATCHERS] proctype Watcher() {
 end:
   do
   :: seen_by[me] = written;
-#ifdef LOOK_BEFORE_ARM
+#ifdef READ_BEFORE_ARM
      if :: seen_by[me] != written -> goto again :: else fi;
      arm();
 #else
@@ -116,7 +117,7 @@ end:
 #endif
 asleep:
      is_asleep[me] = true;
-#ifndef NO_LAST_LOOK
+#ifndef NO_LAST_CHECK
      if :: !is_armed -> goto awake :: else fi;
 #endif
      is_blocked[me] = true;
@@ -124,7 +125,7 @@ end_asleep:
      atomic { doorbell[me] -> doorbell[me] = false; is_blocked[me] = false };
 awake:
      is_asleep[me] = false;
-     if :: is_armed -> goto asleep :: else fi; /* rung for something else */
+     if :: is_armed -> goto asleep :: else fi; /* rung for another reason */
 again:
      skip
   od

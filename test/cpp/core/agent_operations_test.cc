@@ -121,11 +121,11 @@ class AgentOperations : public testing::Test {
     FakeHost silent(Table());
     silent.AllowRings(false);
     core::WakeQueue wake_queue(Table(), silent);
-    core::Combiner executor(view, wake_queue, dead);
+    core::Combiner combiner(view, wake_queue, dead);
     segment::PublicationReader publications(view);
     segment::CellId id = segment::kNoCell;
     while (segment::OperationCell* const operation = publications.Next(id)) {
-      executor.Execute(id, *operation, core::Combiner::Occasion::kPublished);
+      combiner.Execute(id, *operation, core::Combiner::Occasion::kPublished);
     }
     Table().agent(agent_->ref().index).answered.Set(0);
   }
@@ -279,7 +279,7 @@ TEST_F(AgentOperations, DoNotTakeTheAnswerToAnEarlierOneForTheirs) {
   Unlock();
 }
 
-// One agent releases a lock that another one waits for; the executor dies before it rings.
+// One agent releases a lock that another one waits for; the combiner dies before it rings.
 class EndInThePublicationList : public AgentOperations {
  protected:
   void SetUp() override {
@@ -353,7 +353,7 @@ TEST_F(AgentOperations, AreAnsweredThoughAnEarlierVisitIsOverAndWhoeverExecutesT
   ExecuteAndDie();
   std::vector<core::RequestEvent> events;
   while (events.empty()) {
-    while (!agent_->HasEvents()) std::this_thread::yield();  // the visit says that it is over
+    while (!agent_->HasEvents()) std::this_thread::yield();  // the deferred entry is over
     agent_->TakeEvents(events);
     std::erase_if(events, [](const core::RequestEvent& event) {
       return event.kind == core::RequestEvent::Kind::kStalled;  // on a busy machine

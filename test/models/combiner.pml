@@ -1,19 +1,19 @@
-/* What an executor owes (DeferredEntry, Attachment::FollowCombiner, LockManager::ReapProcess): the holder
- * of a lock gives it back while another process is inside the shard. That one, the executor, grants
- * the lock to the waiter, leaves the shard, and rings. The waiter sleeps and watches the process of
- * the holder only. The holder and the executor may both die, each at any point.
+/* The duties of a combiner (DeferredEntry, Attachment::FollowCombiner, LockTable::Reap): the holder
+ * releases a lock while another process is inside the shard. That process, the combiner, grants the
+ * lock to the waiter, leaves the shard, and rings. The waiter sleeps, and watches only the process of
+ * the holder. The holder and the combiner may both die, each at any point.
  *
- * Promised: the waiter is told. Nothing else wakes it; nobody may be left asleep (an invalid end).
+ * Promised: the waiter is notified. Nothing else wakes it; no waiter stays asleep (an invalid end).
  *
- * NO_FOLLOW:       the holder does not watch who executed its operation.
- * ONLY_AFTER_PUSH: it does so after the push only, not when its visit of the shard is over.
- * SLOT_AFTER_MARK: the executor says who it is after it marked the operation as done.
- * MARK_FIRST:      it marks the operation as done before it executes it.
+ * NO_FOLLOW:       the holder does not watch the combiner of its operation.
+ * ONLY_AFTER_PUSH: the holder does so only after the push, not at the end of its deferred entry.
+ * SLOT_AFTER_MARK: the combiner stores its slot after it marked the operation as done.
+ * MARK_FIRST:      the combiner marks the operation as done before it executes it.
  * NO_WATCH:        the waiter does not watch the holder.
- * NO_RESCAN:       who reaps the executor wakes others only where that one left a shard locked.
+ * NO_RESCAN:       the reaper of the combiner wakes others only if the combiner left a shard locked.
  */
 #define HOLDER 0
-#define EXECUTOR 1
+#define COMBINER 1
 #define WAITER 2
 #define NONE 255
 
@@ -21,16 +21,16 @@
 #define PENDING 1
 #define DONE 2
 
-byte owner = EXECUTOR; /* it is inside for something of its own */
+byte owner = COMBINER; /* the combiner is inside for another operation */
 bool dead[3];
-bool is_over = false; /* the executor has left the shard for good, and has rung */
+bool is_over = false; /* the combiner has left the shard for good, and has rung */
 byte deaths_left = 2;
 
 bool is_held = true;
 bool is_granted = false; /* to the waiter */
 
 byte state = FREE;
-byte slot = NONE; /* of who has executed the operation */
+byte slot = NONE; /* of the process that has executed the operation */
 bool is_rung = false;
 
 #define MAY_DIE \
@@ -73,7 +73,7 @@ inline Execute() {
   MAY_DIE
 }
 
-/* A repair grants what can be granted, and wakes everybody after the unlock. */
+/* A repair grants what can be granted, and wakes all agents after the unlock. */
 inline Settle() {
   if
   :: is_taken_over -> Grant(); owes = true; MAY_DIE; is_taken_over = false
@@ -86,7 +86,7 @@ inline Settle() {
 #define TAKE_OVER atomic { owner != NONE && dead[owner] -> owner = me; is_taken_over = true }
 #define IS_TAKEN (owner != NONE && !dead[owner])
 
-/* Looks at the intake again, and rings when it is outside. */
+/* Checks the publication list again, and rings when it is outside. */
 inline Leave() {
   do
   :: owner = NONE;
@@ -108,7 +108,7 @@ inline Leave() {
   fi
 }
 
-/* The executor is dead: whoever reaps it enters where a shard is locked, and wakes everybody. */
+/* The combiner is dead: its reaper enters a locked shard, and wakes all agents. */
 inline ReapExecutor() {
   if
   :: owner != NONE ->
@@ -129,8 +129,8 @@ inline ReapExecutor() {
 #endif
 }
 
-/* The waiter enters only where something of the holder may be left (LockManager::MayFindMore), and
- * looks itself in the end. */
+/* The waiter enters only a shard in which the holder may have left records, and reads its own state
+ * at the end. */
 inline ReapHolder() {
   if
   :: state == PENDING || owner != NONE || is_held ->
@@ -150,9 +150,9 @@ inline ReapHolder() {
 inline Follow() {
   if
 #ifndef NO_FOLLOW
-  :: slot == EXECUTOR ->
+  :: slot == COMBINER ->
      if
-     :: dead[EXECUTOR] -> ReapExecutor()
+     :: dead[COMBINER] -> ReapExecutor()
      :: is_over
      fi
 #endif
@@ -188,7 +188,7 @@ gone:
 }
 
 active proctype Executor() {
-  byte me = EXECUTOR;
+  byte me = COMBINER;
   bool is_taken_over = false, owes = false;
   Settle();
   Leave();
@@ -201,7 +201,7 @@ active proctype Waiter() {
   byte me = WAITER;
   bool is_taken_over = false, owes = false;
   do
-  :: is_granted -> break /* it looks when it is awake */
+  :: is_granted -> break /* the waiter reads its state when it is awake */
   :: else ->
 asleep:
      if
