@@ -7,8 +7,8 @@
  */
 
 /**
- * State of this thread that all copies share. It stays in the form in which the first copy has made
- * it, so its name ends with a number, which changes with the form.
+ * State of this thread that all copies share. The first copy makes it, and later copies may be of
+ * another version. So its name ends with a number that changes with its form.
  * @template T
  * @param {string} name
  * @param {() => T} create

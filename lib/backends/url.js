@@ -7,7 +7,7 @@ const { shownUrl } = require('./shown-url.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
 /**
- * @typedef {object} BucketOptions  what a program or the environment says about a bucket
+ * @typedef {object} BucketOptions  of a program or the environment, about a bucket
  * @property {string} [url]
  * @property {string} [bucket]
  * @property {string} [directory]

@@ -227,7 +227,7 @@ function pageFile(name) {
 
 /** @typedef {import('node:http').ServerResponse} Response */
 
-/** A page that is this far behind is left out of a picture: the next one says it all again. */
+/** A page that is this far behind gets no picture; the next picture is complete again. */
 const MAX_BEHIND_BYTES = 1_000_000;
 
 /**

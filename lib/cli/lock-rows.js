@@ -45,7 +45,7 @@ function pidText({ pid, host = '' }) {
 const threadText = ({ threadId }) => (threadId === 0 ? 'main' : String(threadId));
 
 /**
- * A command line without the folder of its program, which says little and takes much room.
+ * A command line without the folder of its program, which is long and rarely matters.
  * @param {string} command
  */
 const shortCommand = (command) => printable(command).replace(/^\S*\/(?=\S)/, '');

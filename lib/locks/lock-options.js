@@ -25,8 +25,6 @@ const DEFAULTS = Object.freeze({
   timeout: Infinity,
 });
 
-/** The values of the options beyond the standard. */
-
 /** The longest time of a Node timer, and the highest limit that every backend accepts. */
 const INT32_MAX = 2 ** 31 - 1;
 

@@ -115,7 +115,7 @@ function factsOf({ pid, host }) {
 
 /**
  * @param {LockInspection} inspection
- * @param {{ place?: string }} [backend]  that it is of
+ * @param {{ place?: string }} [backend]  of the locks
  * @returns {import('../../types/locks.d.ts').LockManagerInspection}
  */
 function withProcessFacts({ held, pending }, { place } = {}) {

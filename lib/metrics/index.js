@@ -13,7 +13,7 @@ const {
 } = require('./lock-statistics.js');
 const { EventSampler } = require('./event-sampler.js');
 const { clearInterval, clearTimeout, performance, setInterval, setTimeout } = require('../time.js');
-const { METRICS, samplesOf, toPrometheusText } = require('./metric-list.js');
+const { METRICS, samplesOf, toPrometheusText } = require('./prometheus.js');
 const { keepName } = require('../copies.js');
 const { locks, toLockManager } = require('../locks/lock-manager.js');
 
@@ -493,7 +493,7 @@ function figuresForHost(collect) {
   };
 }
 
-/** @typedef {import('./metric-list.js').Metric} Metric */
+/** @typedef {import('./prometheus.js').Metric} Metric */
 /** @typedef {(seconds: number, kind: 'wait' | 'hold', name: string) => void} TimeListener */
 
 /** OpenTelemetry's names have dots, and no unit or kind at the end. */

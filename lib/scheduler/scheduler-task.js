@@ -87,7 +87,7 @@ const asSchedulerTask = (Base) =>
      */
     constructor(state, resolve) {
       super('SchedulerTask');
-      /** The "enqueue order": of two tasks of this thread, less is older. */
+      /** The "enqueue order": the older of two tasks of this thread has the lower number. */
       this.order = 0;
       /** @type {Stamp | null} when it was queued */
       this.stamp = null;

@@ -44,9 +44,9 @@ struct WorkerReports {
 
 class DeferredEntry {
  public:
-  // `operation`: of this agent in this shard; an operation still pending after the entry was lost
-  // by corruption, and is executed then. The deferred entry is over once no operation is pending,
-  // also none that was added meanwhile.
+  // `operation`: of this agent in this shard. If it is still pending after the entry, corruption
+  // has hidden it from the combiner; the deferred entry executes it then. The deferred entry is
+  // over once no operation is pending, including those that were added meanwhile.
   DeferredEntry(Attachment& attachment, const segment::AgentRef& agent,
                 std::shared_ptr<WorkerReports> log, uint32_t shard,
                 const LockTable::OperationRef& operation)

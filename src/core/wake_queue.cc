@@ -73,10 +73,10 @@ void WakeQueue::Prewake() {
   Ring(next_);
 }
 
-// A load is enough: what the agent is rung for was stored by a read-modify-write, sequentially
-// consistent like this load, the agent's store of `sleeping`, and its load of those words
-// (HasEvents). In the one order of these four, either the agent's load follows the store, or this
-// load sees that it sleeps. A read-modify-write would take the line from an agent that polls it.
+// A load of `sleeping` is enough. Four accesses are sequentially consistent: the read-modify-write
+// that stored the event, this load, the agent's store of `sleeping`, and the agent's load of its
+// events (HasEvents). In their one order, either the agent's load follows the event, or this load
+// reads that the agent sleeps. A read-modify-write would take the line from an agent that polls it.
 void WakeQueue::Ring(uint32_t index) {
   if (index >= segment_.geometry().agents) return;
   RingAsleep(index, segment_.agent(index).sleeping.LoadSeqCst());

@@ -13,9 +13,9 @@ bool IsBiasedRequest(const AnyCell& cell, CellState state) {
   return (static_cast<uint32_t>(state) & kTicketBits) == (ticket & kTicketBits);
 }
 
-// A death before the exchange leaves a biased record, whose fields count for nothing; after it, a
-// lock of the dead. Only the agent frees the record while the agent lives, so the stores cannot
-// meet another record.
+// A death before the exchange leaves a biased record, whose fields are not read; a death after it
+// leaves a held lock of a dead process. Only the agent frees the record while the agent lives, so
+// the stores cannot meet another record.
 bool AcquireBiased(RequestCell& request, uint64_t ticket, const Hold& hold) {
   request.mode.Set(hold.mode);
   request.token.Set(hold.token);

@@ -301,7 +301,7 @@ struct OperationCell {
   // The record: of an end, what it is to end; of a request, part of the answer.
   Shared<CellId> cell;      // 76
   Shared<uint64_t> ticket;  // 80
-  // For the end of a request that is itself an operation: that operation, whose answer names the
+  // Of the end of a request that was published: the operation of the request. Its answer names the
   // record.
   Shared<CellId> request;  // 88
   // The answer.

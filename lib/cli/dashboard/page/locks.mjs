@@ -32,8 +32,8 @@ function sorted(locks, { column, isUp }) {
 }
 
 /**
- * The locks with a text in their names: of a picture that has a part of the locks, the server
- * searches the others.
+ * The locks with a text in their names. If the picture has only a part of the locks, the server
+ * searches all of them.
  * @param {Picture} picture
  * @param {string} text
  * @returns {{ total: number, locks: LockView[], isSearching: boolean }}

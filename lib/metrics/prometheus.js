@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * The metrics, with the names that Prometheus and OpenTelemetry show, in the order of the text
- * page.
+ * The metrics by their names in Prometheus, which OpenTelemetry has too, and the text format of
+ * Prometheus.
  */
 
 /** @typedef {import('../../types/metrics.d.ts').LockMetricsData} Data */
