@@ -32,7 +32,7 @@ struct Scene {
 
 using Path = bool (*)(Scene&);
 
-uint32_t Ask(Agent& agent, LockMode mode, RequestOutcome expected, bool& is_right) {
+uint32_t Request(Agent& agent, LockMode mode, RequestOutcome expected, bool& is_right) {
   const holdfast::segment::ResourceName name(kUnits.data(), kUnits.size());
   holdfast::core::RequestParams request;
   request.mode = mode;
@@ -43,22 +43,23 @@ uint32_t Ask(Agent& agent, LockMode mode, RequestOutcome expected, bool& is_righ
 
 bool Exclusive(Scene& scene) {
   bool is_right = true;
-  scene.first->End(Ask(*scene.first, LockMode::kExclusive, RequestOutcome::kGranted, is_right));
+  scene.first->End(Request(*scene.first, LockMode::kExclusive, RequestOutcome::kGranted, is_right));
   return is_right;
 }
 
 bool Shared(Scene& scene) {
   bool is_right = true;
-  scene.first->End(Ask(*scene.first, LockMode::kShared, RequestOutcome::kGranted, is_right));
+  scene.first->End(Request(*scene.first, LockMode::kShared, RequestOutcome::kGranted, is_right));
   return is_right;
 }
 
 // The second agent waits, and gets the lock from the first one.
 bool HandOver(Scene& scene) {
   bool is_right = true;
-  const uint32_t held = Ask(*scene.first, LockMode::kExclusive, RequestOutcome::kGranted, is_right);
+  const uint32_t held =
+      Request(*scene.first, LockMode::kExclusive, RequestOutcome::kGranted, is_right);
   const uint32_t queued =
-      Ask(*scene.second, LockMode::kExclusive, RequestOutcome::kQueued, is_right);
+      Request(*scene.second, LockMode::kExclusive, RequestOutcome::kQueued, is_right);
   scene.first->End(held);
   scene.events.clear();
   scene.second->TakeEvents(scene.events);

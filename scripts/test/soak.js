@@ -55,12 +55,12 @@ function main(args) {
       HOLDFAST_STORM_KILLS: String(kills),
       HOLDFAST_STORM_GRANTS: String(kills * GRANTS_PER_KILL),
     }),
-    cppStep('a vandal', 'storm_test', 'StormVandal*', { HOLDFAST_VANDAL_SCRIBBLES: '2000000' }),
+    cppStep('a corrupting process', 'storm_test', 'StormCorruption*', { HOLDFAST_STORM_CORRUPTIONS: '2000000' }),
     cppStep('images behind every write', 'core_test', '*SingleSteps*', {
       HOLDFAST_SINGLE_STEP_EVERY: '50',
     }),
-    cppStep('a million scribbled segments', 'core_test', 'Scribbled*', {
-      HOLDFAST_SCRIBBLES: '500000',
+    cppStep('a million corrupted segments', 'core_test', 'CorruptedSegments*', {
+      HOLDFAST_CORRUPTIONS: '500000',
     }),
     nodeStep(`kill storm of Node processes, ${nodeKills} kills`, 'kill-storm', {
       HOLDFAST_STORM_KILLS: String(nodeKills),

@@ -43,7 +43,7 @@ napi_value OpenAgent(napi_env env, napi_callback_info info) {
   uint64_t client_id[2] = {0, 0};
   if (!ReadOptions(env, call[0], options, client_id)) return Quit(env);
   std::unique_ptr<AgentWrap> agent = AgentWrap::Open(env, options, client_id, call[1], call[2]);
-  return agent == nullptr ? nullptr : AgentWrap::GiveToJs(std::move(agent));
+  return agent == nullptr ? nullptr : AgentWrap::PassToJs(std::move(agent));
 }
 
 // variable(name) -> the value in the environment of the process; undefined: there is none. The
@@ -93,7 +93,7 @@ void SetEvents(JsObject& exports) {
   constant("EVENT_EXPIRED", static_cast<uint64_t>(RequestEvent::Kind::kExpired));
   constant("EVENT_STALLED", static_cast<uint64_t>(RequestEvent::Kind::kStalled));
   constant("EVENT_RELEASED", static_cast<uint64_t>(RequestEvent::Kind::kReleased));
-  constant("EVENT_DAMAGED", static_cast<uint64_t>(RequestEvent::Kind::kDamaged));
+  constant("EVENT_CORRUPTED", static_cast<uint64_t>(RequestEvent::Kind::kCorrupted));
   constant("SELF_DEADLOCK", kSelfDeadlock);
   constant("HAS_OTHERS", kHasOthers);
 }
@@ -136,7 +136,7 @@ napi_value Init(napi_env env, napi_value exports_value) {
   constant("LOSS_STOLEN", static_cast<uint64_t>(core::Loss::kStolen));
   constant("LOSS_EXPIRED", static_cast<uint64_t>(core::Loss::kExpired));
   constant("LOSS_UNKNOWN", static_cast<uint64_t>(core::Loss::kUnknown));
-  constant("LOSS_DAMAGED", static_cast<uint64_t>(core::Loss::kDamaged));
+  constant("LOSS_CORRUPTED", static_cast<uint64_t>(core::Loss::kCorrupted));
   constant("WATCH_EVENT_FIELDS", kWatchEventFields);
   constant("TOKEN_WORDS", kTokenWords);
   constant("EVENT_WORDS", kEventWords);

@@ -80,7 +80,7 @@ constexpr uint64_t kNearTurnNs = 250'000;
   return wrap;
 }
 
-[[gnu::cold]] napi_value AgentWrap::GiveToJs(std::unique_ptr<AgentWrap> agent) {
+[[gnu::cold]] napi_value AgentWrap::PassToJs(std::unique_ptr<AgentWrap> agent) {
   const napi_env env = agent->env_;
   const napi_value functions = agent->Functions();
   const auto free = [](napi_env, void* collected, void*) {
@@ -103,8 +103,8 @@ constexpr uint64_t kNearTurnNs = 250'000;
   };
   add("request", &AgentWrap::Request);
   add("requestAgain", &AgentWrap::RequestAgain);
-  add("requestInside", &AgentWrap::RequestInside);
-  add("requestInsideAgain", &AgentWrap::RequestInsideAgain);
+  add("requestEnclosed", &AgentWrap::RequestEnclosed);
+  add("requestEnclosedAgain", &AgentWrap::RequestEnclosedAgain);
   add("requestWithExtras", &AgentWrap::RequestWithExtras);
   add("end", &AgentWrap::End);
   add("timeOut", &AgentWrap::TimeOut);
@@ -172,7 +172,7 @@ void AgentWrap::OnPrepare() {
   EndBudget();
   handles_->DoNotSleep(false);
   if (HasReport()) Deliver();
-  const bool expects_more = agent_ != nullptr && agent_->queued() > 0 && DeliverWhatIsNear();
+  const bool expects_more = agent_ != nullptr && agent_->queued() > 0 && DeliverNearEvents();
   if (agent_ == nullptr) return;
   // Also without a request: another agent of this loop may make requests in its turn, and grant
   // them.
@@ -197,7 +197,7 @@ void AgentWrap::LetGoIfIdle() {
 
 // No peer rings during this, because the agent has not announced its sleep. True: other work of the
 // loop is due, and more events may come soon.
-bool AgentWrap::DeliverWhatIsNear() {
+bool AgentWrap::DeliverNearEvents() {
   const uint64_t end = platform::MonotonicNs() + kNearTurnNs;
   while (handles_->IsAboutToSleep() && agent_->AwaitEvents()) {
     Deliver();
@@ -368,7 +368,7 @@ napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
     return Quit(env);
   }
   core::RequestParams request = ToRequest(flags);
-  return ToJs(env, self->Ask(self->last_name_, request));
+  return ToJs(env, self->MakeRequest(self->last_name_, request));
 }
 
 // requestAgain(flags): request() with the name of the last call; at first, the empty name
@@ -378,36 +378,36 @@ napi_value AgentWrap::RequestAgain(napi_env env, napi_callback_info info) {
   uint32_t flags = 0;
   if (self == nullptr || !Read(env, call[0], flags)) return Quit(env);
   core::RequestParams request = ToRequest(flags);
-  return ToJs(env, self->Ask(self->last_name_, request));
+  return ToJs(env, self->MakeRequest(self->last_name_, request));
 }
 
-// requestInside(name, flags, high and low half of the token of the enclosing lock): request() with
-// this extra alone, which a request in a callback has
-napi_value AgentWrap::RequestInside(napi_env env, napi_callback_info info) {
+// requestEnclosed(name, flags, high and low half of the token of the enclosing lock): request()
+// with this extra alone, which a request in a callback has
+napi_value AgentWrap::RequestEnclosed(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 4> call(env, info);
   AgentWrap* const self = call.self();
   if (self == nullptr || !self->last_name_.Read(env, call[0], self->MaxNameUnits())) {
     return Quit(env);
   }
-  return self->AskInside(env, call[1], call[2], call[3]);
+  return self->MakeEnclosedRequest(env, call[1], call[2], call[3]);
 }
 
-// requestInsideAgain(flags, high and low half of the token): the same with the name of the last
+// requestEnclosedAgain(flags, high and low half of the token): the same with the name of the last
 // call
-napi_value AgentWrap::RequestInsideAgain(napi_env env, napi_callback_info info) {
+napi_value AgentWrap::RequestEnclosedAgain(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 3> call(env, info);
   return call.self() == nullptr ? Quit(env)
-                                : call.self()->AskInside(env, call[0], call[1], call[2]);
+                                : call.self()->MakeEnclosedRequest(env, call[0], call[1], call[2]);
 }
 
-napi_value AgentWrap::AskInside(napi_env env, napi_value flags_value, napi_value high,
-                                napi_value low) {
+napi_value AgentWrap::MakeEnclosedRequest(napi_env env, napi_value flags_value, napi_value high,
+                                          napi_value low) {
   uint32_t flags = 0;
   uint64_t token = 0;
   if (!Read(env, flags_value, flags) || !ReadToken(env, high, low, token)) return Quit(env);
   core::RequestParams request = ToRequest(flags);
   request.enclosing_token = token;
-  return ToJs(env, Ask(last_name_, request));
+  return ToJs(env, MakeRequest(last_name_, request));
 }
 
 // requestWithExtras(name, flags, limit, holdLimit (ms), label, high and low half of the token of
@@ -431,10 +431,10 @@ napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
   }
   request.label = label.text();
   request.call_site = call_site.text();
-  return ToJs(env, self->Ask(name, request));
+  return ToJs(env, self->MakeRequest(name, request));
 }
 
-int32_t AgentWrap::Ask(const NameArgument& name, core::RequestParams& request) {
+int32_t AgentWrap::MakeRequest(const NameArgument& name, core::RequestParams& request) {
   if (agent_ == nullptr) return Fail(Closed());
   if (!name.fits()) return Fail(TooLong());
   Hold();
@@ -455,7 +455,7 @@ uint64_t AgentWrap::MaxNameUnits() const {
   return -1;
 }
 
-// end(id) -> 0, or how the lock had been lost: LOSS_STOLEN, LOSS_EXPIRED, LOSS_DAMAGED;
+// end(id) -> 0, or how the lock had been lost: LOSS_STOLEN, LOSS_EXPIRED, LOSS_CORRUPTED;
 // LOSS_UNKNOWN: a later event says (EVENT_RELEASED: it was not lost), and the id stays in use
 // until then. HAS_EVENTS is added when a waiting request of this agent has an event, usually its
 // grant

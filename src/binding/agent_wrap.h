@@ -46,8 +46,8 @@ inline constexpr uint32_t kCountShift = 2;
 inline constexpr int32_t kNoEvent = -1;
 inline constexpr int32_t kSelfDeadlock = 8;
 inline constexpr int32_t kHasOthers = 16;
-static_assert(kSelfDeadlock > static_cast<int32_t>(core::RequestEvent::Kind::kDamaged));
-static_assert(kHasEvents > static_cast<uint32_t>(core::Loss::kDamaged));
+static_assert(kSelfDeadlock > static_cast<int32_t>(core::RequestEvent::Kind::kCorrupted));
+static_assert(kHasEvents > static_cast<uint32_t>(core::Loss::kCorrupted));
 
 // The words of the buffer shared with JavaScript: the token of the grant that request() answered,
 // then kEventWords for each event of readEvents(): id, kind, token (high, low half).
@@ -91,7 +91,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::BiasObserve
 
   // An object with the agent's functions, which owns it: a function may be called as long as the
   // object can be reached. Null: JavaScript cannot run any more.
-  static napi_value GiveToJs(std::unique_ptr<AgentWrap> agent);
+  static napi_value PassToJs(std::unique_ptr<AgentWrap> agent);
 
  private:
   AgentWrap(napi_env env, std::unique_ptr<core::Agent> agent, bool sweeps,
@@ -99,8 +99,8 @@ class AgentWrap final : private LoopHandles::Listener, private core::BiasObserve
 
   static napi_value Request(napi_env env, napi_callback_info info);
   static napi_value RequestAgain(napi_env env, napi_callback_info info);
-  static napi_value RequestInside(napi_env env, napi_callback_info info);
-  static napi_value RequestInsideAgain(napi_env env, napi_callback_info info);
+  static napi_value RequestEnclosed(napi_env env, napi_callback_info info);
+  static napi_value RequestEnclosedAgain(napi_env env, napi_callback_info info);
   static napi_value RequestWithExtras(napi_env env, napi_callback_info info);
   static napi_value End(napi_env env, napi_callback_info info);
   static napi_value TimeOut(napi_env env, napi_callback_info info);
@@ -138,8 +138,9 @@ class AgentWrap final : private LoopHandles::Listener, private core::BiasObserve
   void CloseAtEnd();
 
   uint64_t MaxNameUnits() const;
-  int32_t Ask(const NameArgument& name, core::RequestParams& request);
-  napi_value AskInside(napi_env env, napi_value flags_value, napi_value high, napi_value low);
+  int32_t MakeRequest(const NameArgument& name, core::RequestParams& request);
+  napi_value MakeEnclosedRequest(napi_env env, napi_value flags_value, napi_value high,
+                                 napi_value low);
   int32_t Fail(const Status& status);
   int32_t WaitFor(uint32_t id, uint64_t timeout_ns);
   napi_value ToView(napi_env env, napi_value (*to_js)(napi_env, const core::Snapshot&));
@@ -155,7 +156,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::BiasObserve
   void OnCheck() override;
   void OnDoorbell() override;
   void OnSweep() override;
-  bool DeliverWhatIsNear();
+  bool DeliverNearEvents();
   bool GoToSleep();
   // Delivers events to JavaScript until there are none or the time is used up.
   void Deliver();

@@ -88,11 +88,11 @@ void LoopHandles::Sweep(bool sweeps) {
   }
 }
 
-void LoopHandles::DoNotSleep(bool come_round) {
-  if (come_round == comes_round_) return;
-  comes_round_ = come_round;
+void LoopHandles::DoNotSleep(bool keep_awake) {
+  if (keep_awake == keeps_awake_) return;
+  keeps_awake_ = keep_awake;
   // An active idle handle, referenced or not, makes the loop poll without sleeping.
-  if (come_round) {
+  if (keep_awake) {
     uv_idle_start(&idle_, [](uv_idle_t*) {});
   } else {
     uv_idle_stop(&idle_);

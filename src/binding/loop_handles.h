@@ -37,7 +37,7 @@ class LoopHandles {
   // Sweeps once a second; does not keep the loop alive.
   void Sweep(bool sweeps);
   // Makes the loop come round again instead of sleeping.
-  void DoNotSleep(bool come_round);
+  void DoNotSleep(bool keep_awake);
   // At the end of OnPrepare(), and first in OnCheck(): how the loop is driven.
   void NoteSleep();
   void NoteWake();
@@ -72,7 +72,7 @@ class LoopHandles {
   uv_timer_t timer_{};
   int open_handles_ = 0;
   bool keeps_alive_ = false;
-  bool comes_round_ = false;
+  bool keeps_awake_ = false;
   bool sweeps_ = false;
   bool sleeps_itself_ = false;
   bool is_about_to_sleep_ = false;  // at the last NoteSleep(), and what libuv had counted then:

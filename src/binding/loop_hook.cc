@@ -14,7 +14,7 @@ namespace {
 // The length of an idle period in a loop without timers, in ms: as good as for ever.
 constexpr double kNoTimer = 1e9;
 // The interval of polls for I/O between idle work, in ns: a poll takes as long as a task.
-constexpr uint64_t kLookInterval = 20'000;
+constexpr uint64_t kPollInterval = 20'000;
 
 }  // namespace
 
@@ -197,8 +197,8 @@ bool LoopHook::IsLoopIdle() {
   if (sleep_ms == 0) return false;
   cells_[kIdleMsCell] = sleep_ms < 0 ? kNoTimer : sleep_ms;
   const uint64_t now = uv_hrtime();
-  if (now - looked_at_ < kLookInterval) return true;
-  looked_at_ = now;
+  if (now - polled_at_ < kPollInterval) return true;
+  polled_at_ = now;
   pollfd backend = {uv_backend_fd(loop_), POLLIN, 0};
   return poll(&backend, 1, 0) == 0;
 }

@@ -98,7 +98,7 @@ class LoopHook {
   bool is_running_ = false;
   bool turn_had_work_ = false;
   uint64_t events_before_ = 0;
-  uint64_t looked_at_ = 0;  // when the system was last polled for I/O
+  uint64_t polled_at_ = 0;  // when the system was last polled for I/O
 };
 
 }  // namespace holdfast::binding

@@ -36,7 +36,7 @@ class AdaptiveSpin {
   void Woken();
 
   // Polls `has_events()` for at most kMaxNs. False: there is no event, or polling would not pay.
-  // `Queued()`, `Heard()` or a prewake arms it for one wait.
+  // `Queued()`, `OnEvents()` or a prewake arms it for one wait.
   template <typename HasEvents>
   bool SpinFor(const HasEvents& has_events) {
     if (!is_armed_ || !IsWorthwhile()) return false;
@@ -52,13 +52,13 @@ class AdaptiveSpin {
  private:
   // Polls between two reads of the clock and of the other agent's words, which are in remote cache
   // lines.
-  static constexpr int kLooks = 20;
+  static constexpr int kPolls = 20;
 
   template <typename HasEvents>
   bool PollFor(const HasEvents& has_events) {
     const uint64_t end_ns = host_.MonotonicNs() + kMaxNs;
     do {
-      for (int i = 0; i < kLooks; ++i) {
+      for (int i = 0; i < kPolls; ++i) {
         if (has_events()) return true;
         host_.Pause();
       }

@@ -40,15 +40,16 @@ constexpr uint64_t kReapWaitNs = kNsPerMs;
 Result<AgentRef> ClaimAgent(Attachment& attachment, const uint64_t (&client_id)[2],
                             uint32_t thread_id) {
   // As many as check all processes.
-  const uint32_t looks =
+  const uint32_t batches =
       attachment.lock_table().segment().geometry().processes / DeadProcessFinder::kMaxChecks + 1;
-  uint32_t in_vain = 0;
+  uint32_t useless_batches = 0;
   for (int waits = 0;; ++waits) {
     Result<AgentRef> agent = attachment.slots().ClaimAgent(client_id, thread_id);
     if (agent.status().code() != StatusCode::kTooManyAgents || waits == kMaxReapWaits) return agent;
-    in_vain =
-        attachment.worker().ReapDeadProcesses(DeadProcessFinder::kMaxChecks) ? 0 : in_vain + 1;
-    if (in_vain == looks) return agent;
+    useless_batches = attachment.worker().ReapDeadProcesses(DeadProcessFinder::kMaxChecks)
+                          ? 0
+                          : useless_batches + 1;
+    if (useless_batches == batches) return agent;
     attachment.worker().RunInline();
     std::atomic<uint32_t> never{0};
     attachment.host().FutexWait(&never, 0, kReapWaitNs);
@@ -117,7 +118,7 @@ Status Agent::CheckUsable() {
     return Status(StatusCode::kClosed, "a forked child has to open the lock manager anew");
   }
   if (is_new_turn_) {
-    bucket_status_ = attachment_->CheckPlace(attachment_->host().MonotonicNs());
+    bucket_status_ = attachment_->CheckAttached(attachment_->host().MonotonicNs());
     turn_ms_ = attachment_->host().RealtimeMs();
     is_new_turn_ = false;
   }
@@ -129,12 +130,12 @@ void Agent::Sweep() { SweepAt(attachment_->host().MonotonicNs()); }
 void Agent::SweepIfDue() {
   const uint64_t now_ns = attachment_->host().MonotonicNs();
   if (now_ns >= next_sweep_ns_) return SweepAt(now_ns);
-  bucket_status_ = attachment_->CheckPlace(now_ns);
+  bucket_status_ = attachment_->CheckAttached(now_ns);
 }
 
 void Agent::SweepAt(uint64_t now_ns) {
   next_sweep_ns_ = now_ns + kAgentSweepNs;
-  bucket_status_ = attachment_->CheckPlace(now_ns);
+  bucket_status_ = attachment_->CheckAttached(now_ns);
   attachment_->worker().RunInline();
   CheckRecords();
   SweepBiased();
@@ -159,7 +160,7 @@ void Agent::SweepAt(uint64_t now_ns) {
     const bool needs_name = is_there && (request->state.Get() == CellState::kWaiting ||
                                          request->state.Get() == CellState::kHeld);
     if (!needs_name || view.NameAt(request->name.Get()) != nullptr) continue;
-    view.MarkDamaged();
+    view.MarkCorrupted();
     entry_.rescan.Exchange(1);
   }
 }
@@ -215,7 +216,7 @@ Loss Agent::EndEntry(uint32_t id, EndReason reason) {
 // The loss of a held lock, by the last state that was read of its record. kFree: a repair has
 // dropped the record as corrupted before this agent ended it.
 Loss Agent::LossOf(CellState ended) {
-  if (ended == CellState::kFree) return Loss::kDamaged;
+  if (ended == CellState::kFree) return Loss::kCorrupted;
   if (ended == CellState::kStolen) return Loss::kStolen;
   return ended == CellState::kExpired ? Loss::kExpired : Loss::kNone;
 }
@@ -483,8 +484,8 @@ RequestEvent::Kind KindOf(Loss loss) {
       return RequestEvent::Kind::kLost;
     case Loss::kExpired:
       return RequestEvent::Kind::kExpired;
-    case Loss::kDamaged:
-      return RequestEvent::Kind::kDamaged;
+    case Loss::kCorrupted:
+      return RequestEvent::Kind::kCorrupted;
     default:
       return RequestEvent::Kind::kReleased;
   }
@@ -1041,7 +1042,7 @@ void Agent::TakeEvents(std::vector<RequestEvent>& events) {
     FreeEntry(id);
     EndRecord(record);
     if (IsHolding(state)) {
-      events.push_back({id, RequestEvent::Kind::kDamaged, 0, Status()});
+      events.push_back({id, RequestEvent::Kind::kCorrupted, 0, Status()});
     } else {
       events.push_back(
           {id, RequestEvent::Kind::kFailed, 0,

@@ -93,9 +93,9 @@ class BiasedSlots {
 class WaitWalk;
 
 // How a lock was lost, if the loss was not yet delivered when the lock was released. kUnknown: the
-// shard is locked, and an event will report the loss. kDamaged: the record is gone, so others may
+// shard is locked, and an event will report the loss. kCorrupted: the record is gone, so others may
 // have had the lock.
-enum class Loss : uint8_t { kNone, kStolen, kExpired, kUnknown, kDamaged };
+enum class Loss : uint8_t { kNone, kStolen, kExpired, kUnknown, kCorrupted };
 
 // A change of a request after the call that made it.
 struct RequestEvent {
@@ -107,7 +107,7 @@ struct RequestEvent {
     kExpired,
     kStalled,
     kReleased,
-    kDamaged,
+    kCorrupted,
   };
   uint32_t id = 0;
   Kind kind = Kind::kGranted;
@@ -135,7 +135,7 @@ class Agent {
   Result<Answer> Request(const segment::ResourceName& name, RequestParams& request);
   // Cancels a queued request, or releases a granted one. Takes effect before every later request to
   // the shard. Afterwards the id is free and no event about it comes. Exception: the answer is
-  // kUnknown; then one event comes, of kind kReleased, kLost, kExpired or kDamaged.
+  // kUnknown; then one event comes, of kind kReleased, kLost, kExpired or kCorrupted.
   Loss End(uint32_t id, EndReason ending = EndReason::kReleased);
   // Releases a granted request like End(), but biases its record if no other agent is concerned
   // (segment/biased_record.h). The id then stays valid.

@@ -21,7 +21,7 @@ constexpr const char* kSegmentName = "segment";
 // How many dead processes a new process has reaped: usually more than die while one starts.
 constexpr uint32_t kMaxToCleanUp = 8;
 // A process that makes requests notices within this time that the segment was removed or replaced.
-constexpr uint64_t kPlaceLookEveryNs = 10'000'000;
+constexpr uint64_t kCheckIntervalNs = 10'000'000;
 
 // The segments that this process has open. Never destroyed: threads may still run at exit.
 struct Registry {
@@ -182,12 +182,12 @@ Attachment::~Attachment() {
   slots_.Leave();
 }
 
-Status Attachment::CheckPlace(uint64_t now_ns) {
+Status Attachment::CheckAttached(uint64_t now_ns) {
   const char* why = why_lost_.load(std::memory_order_relaxed);
   if (why != nullptr) return Status(StatusCode::kDisconnected, why);
   const bool found_fault = slots_.TakeFault();
-  if (!found_fault && now_ns < next_look_ns_.load(std::memory_order_relaxed)) return Status();
-  next_look_ns_.store(now_ns + kPlaceLookEveryNs, std::memory_order_relaxed);
+  if (!found_fault && now_ns < next_check_ns_.load(std::memory_order_relaxed)) return Status();
+  next_check_ns_.store(now_ns + kCheckIntervalNs, std::memory_order_relaxed);
   why = FindWhyLost();
   if (why == nullptr) return Status();
   why_lost_.store(why, std::memory_order_relaxed);

@@ -57,9 +57,9 @@ class Attachment {
 
   // kDisconnected once the segment was removed or replaced (there may be two tables of one name),
   // or this process has lost its slot (peers may take it for dead). Then nothing is granted here
-  // any more. Checks at most once per kPlaceLookEveryNs. Any thread.
+  // any more. Checks at most once per kCheckIntervalNs. Any thread.
   // `now_ns`: MonotonicNs.
-  Status CheckPlace(uint64_t now_ns);
+  Status CheckAttached(uint64_t now_ns);
 
   // Watches the process that has executed this operation, an end or a steal of an agent of this
   // process. The combiner may have died before it rang the agents whose locks the operation has
@@ -93,7 +93,7 @@ class Attachment {
   std::optional<BackgroundWorker> worker_;
   std::atomic<bool> is_forked_child_{false};
   std::atomic<const char*> why_lost_{nullptr};  // null: it is connected
-  std::atomic<uint64_t> next_look_ns_{0};
+  std::atomic<uint64_t> next_check_ns_{0};
   platform::ForkGuard fork_guard_;
 };
 

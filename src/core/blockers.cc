@@ -15,7 +15,7 @@ using segment::RequestCell;
 // The first two of a queue are granted soon: the second becomes the first at the next hand-off.
 Blocker BlockerOf(const segment::ShardView& shard, const RequestCell& request) {
   const RequestCell* blocker = shard.RequestAt(request.previous.Get());
-  const bool comes_soon = blocker == nullptr || blocker->previous.Get() == segment::kNoCell;
+  const bool is_among_first_two = blocker == nullptr || blocker->previous.Get() == segment::kNoCell;
   if (request.previous.Get() == segment::kNoCell) {
     const NameCell* const name = shard.NameAt(request.name.Get());
     if (name == nullptr) return {};
@@ -24,7 +24,8 @@ Blocker BlockerOf(const segment::ShardView& shard, const RequestCell& request) {
     blocker = shard.RequestAt(name->held_head.Get());
   }
   if (blocker == nullptr) return {};
-  return {shard.segment().OwnerOf(*blocker), false, comes_soon ? blocker->agent.Get() + 1U : 0};
+  return {shard.segment().OwnerOf(*blocker), false,
+          is_among_first_two ? blocker->agent.Get() + 1U : 0};
 }
 
 // A holder, or the head of the queue if the holders are compatible. With a limit, the end of any

@@ -104,22 +104,22 @@ bool IsWhollyFree(const Segment& segment, uint32_t extent) {
 
 // Inside the shard lock. The free list runs through these cells, so the shard is marked for repair
 // until the list has the others alone: after a death here no process uses it.
-uint32_t GiveUpExtents(LockTable& lock_table, uint32_t shard) {
+uint32_t ReleaseExtents(LockTable& lock_table, uint32_t shard) {
   Segment& segment = lock_table.segment();
   segment::ShardHeader& header = segment.shard(shard);
-  uint32_t given = 0;
+  uint32_t released = 0;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
     if (!segment.IsExtentOf(shard, extent) || !IsWhollyFree(segment, extent)) continue;
     // Checked once: an agent that comes later finds no record of these extents.
-    if (given == 0 && segment::MayRevoke(segment, lock_table.host(), shard)) break;
+    if (released == 0 && segment::MayRevoke(segment, lock_table.host(), shard)) break;
     header.dirty.Set(1);
     segment.extent_owner(extent).Publish(0);
-    ++given;
+    ++released;
   }
-  if (given == 0) return 0;
+  if (released == 0) return 0;
   segment::RecordPool(segment::ShardView(segment, shard)).LinkFree();
   header.dirty.Set(0);
-  return given;
+  return released;
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ uint32_t ReclaimExtents(LockTable& lock_table, uint64_t timeout_ns) {
     WakeQueue wake_queue(segment, lock_table.host());
     const Result<ShardLock> lock = lock_table.Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) break;
-    reclaimed += GiveUpExtents(lock_table, shard);
+    reclaimed += ReleaseExtents(lock_table, shard);
   }
   return reclaimed;
 }

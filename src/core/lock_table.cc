@@ -99,15 +99,15 @@ Result<RequestReply> LockTable::Request(const segment::AgentRef& agent,
   const ShardView view(segment_, shard);
   for (int attempt = 0; attempt < kAttempts;) {
     RequestReply reply;
-    bool is_damaged = false;
+    bool is_corrupted = false;
     {
       WakeQueue wake_queue(segment_, host_);
       Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
       if (!lock.ok()) return lock.status();
       reply = ShardRules(view, wake_queue).Request(agent, name, request);
-      is_damaged = view.header().dirty.Get() != 0;
+      is_corrupted = view.header().dirty.Get() != 0;
     }
-    if (is_damaged) {
+    if (is_corrupted) {
       ++attempt;
       if (reply.record.cell == kNoCell) continue;
       const Result<RequestReply> found = Recover(reply.record, timeout_ns);
@@ -222,12 +222,12 @@ Result<bool> LockTable::EndOrBias(const RecordRef& record, uint64_t timeout_ns, 
     ShardRules rules(view, wake_queue);
     for (int i = 0; i < kRecordsPerEntry && list.First() != kNoCell; ++i) {
       RequestCell* const request = view.RequestAt(list.First());
-      if (request == nullptr || request->agent.Get() != agent.index) view.MarkDamaged();
+      if (request == nullptr || request->agent.Get() != agent.index) view.MarkCorrupted();
       if (view.header().dirty.Get() != 0) break;
       if (request->agent_generation.Get() != agent.generation) {
         // A new agent has the entry, so nothing of the old one was left. Else it is corruption.
         if (segment_.AgentAt(agent.index) != agent) return Status();
-        view.MarkDamaged();
+        view.MarkCorrupted();
         break;
       }
       // This agent takes no more events, so its records need not become zombies.
@@ -374,7 +374,7 @@ Result<bool> LockTable::EndOrBias(const RecordRef& record, uint64_t timeout_ns, 
   for (uint32_t i = 0; id != kNoCell && i < position.max_records; ++i) {
     RequestCell* const request = view.RequestAt(id);
     const bool is_valid = request != nullptr && request->agent.Get() == agent;
-    if (!is_valid || position.steps++ > view.MaxCells()) return view.MarkDamaged();
+    if (!is_valid || position.steps++ > view.MaxCells()) return view.MarkCorrupted();
     const CellId next = request->agent_next.Get();
     // The event list was just empty, and no thread pushes into it from this shard. So a mark that
     // remains was left by a process that died while pushing.

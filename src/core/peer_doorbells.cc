@@ -63,14 +63,14 @@ Status PeerDoorbells::TryRing(const segment::AgentRef& agent) {
     peer = platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
   }
   if (!peer.ok()) return peer.status();
-  DropWhatLost(peer->fd());
+  DropPeerOf(peer->fd());
   if (peers_.size() >= kMax) peers_.clear();
   peers_.emplace(agent.index, Peer{agent.generation, std::move(*peer)});
   return Status();
 }
 
 // The program has closed the descriptor of another peer, and the marks of both may be the same.
-[[gnu::cold]] void PeerDoorbells::DropWhatLost(int fd) {
+[[gnu::cold]] void PeerDoorbells::DropPeerOf(int fd) {
   const auto other = std::find_if(peers_.begin(), peers_.end(),
                                   [fd](const auto& kept) { return kept.second.peer.fd() == fd; });
   if (other == peers_.end()) return;

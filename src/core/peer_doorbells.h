@@ -31,7 +31,7 @@ class PeerDoorbells {
  private:
   Status TryRing(const segment::AgentRef& agent);
   Status Open(const segment::AgentRef& agent);
-  void DropWhatLost(int fd);
+  void DropPeerOf(int fd);
   struct Peer {
     uint32_t generation;
     platform::PeerDoorbell peer;

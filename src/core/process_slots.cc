@@ -23,8 +23,8 @@ Status ProcessSlots::Open(const char* name, const platform::SegmentFile& mapped)
   // Once: if the system does not answer, every process counts as alive, and the locks of the
   // dead would stay held.
   constexpr uint32_t kAnySlot = 0;
-  const Result<bool> asked = slot_lock->IsClaimed(kAnySlot);
-  if (!asked.ok()) return asked.status();
+  const Result<bool> is_claimed = slot_lock->IsClaimed(kAnySlot);
+  if (!is_claimed.ok()) return is_claimed.status();
   slot_lock_.emplace(std::move(*slot_lock));
   return Status();
 }

@@ -59,7 +59,7 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
 }
 
 // If two threads find it corrupted, one of them stores the new value.
-uint64_t TokenAfterDamage(segment::Segment& segment, segment::Host& host) {
+uint64_t TokenAfterCorruption(segment::Segment& segment, segment::Host& host) {
   Shared<uint64_t>& last = segment.header().last_token;
   const uint64_t base = segment::TokenAt(host.RealtimeMs() * kNsPerMs);
   for (uint64_t seen = last.Get(); seen < segment::kFirstToken || seen >= segment::kTokenLimit;) {

@@ -39,12 +39,12 @@ segment::CellId TakeRecord(const segment::ShardView& shard, const segment::Agent
 void StampHold(segment::Host& host, segment::RequestCell& request);
 
 // The next token if `last_token` is corrupted: tokens continue from the clock.
-uint64_t TokenAfterDamage(segment::Segment& segment, segment::Host& host);
+uint64_t TokenAfterCorruption(segment::Segment& segment, segment::Host& host);
 
 inline uint64_t NextToken(segment::Segment& segment, segment::Host& host) {
   const uint64_t token = segment.header().last_token.FetchAdd(1) + 1;
   const bool is_valid = token > segment::kFirstToken && token < segment::kTokenLimit;
-  return is_valid ? token : TokenAfterDamage(segment, host);
+  return is_valid ? token : TokenAfterCorruption(segment, host);
 }
 
 // Stores the token and the time of a grant, before it is committed.
@@ -56,7 +56,7 @@ inline void StampGrant(segment::Segment& segment, segment::Host& host,
 }
 
 // Commits the end of a record that is in no list, then frees its texts and its cell.
-inline void GiveRecord(const segment::ShardView& shard, segment::CellId id,
+inline void FreeRecord(const segment::ShardView& shard, segment::CellId id,
                        segment::RequestCell& request) {
   const segment::CellId label = request.label.Get();
   const segment::CellId call_site = request.call_site.Get();

@@ -43,7 +43,7 @@ bool HasCounted(const NameCell& name) {
 constexpr bool kRoutine = false;
 constexpr bool kIncident = true;
 
-LockEvent EventOf(EndReason reason, LockEvent given_back) {
+LockEvent EventOf(EndReason reason, LockEvent released) {
   switch (reason) {
     case EndReason::kTimedOut:
       return LockEvent::kTimedOut;
@@ -52,7 +52,7 @@ LockEvent EventOf(EndReason reason, LockEvent given_back) {
     case EndReason::kOwnerDied:
       return LockEvent::kDied;
     default:
-      return given_back;
+      return released;
   }
 }
 
@@ -63,13 +63,13 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
   RequestReply reply;  // every return names it: a copy of what was just stored would stall
   NameTable names(shard_);
   NameTable::Found found = names.Find(name);
-  if (found.damaged) return reply;
+  if (found.corrupted) return reply;
   if (found.cell != nullptr && !HasCounted(*found.cell)) Settle(*found.cell);
   const bool is_first = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
   const HeldCounts held = found.cell == nullptr ? HeldCounts{} : CountsOf(*found.cell);
   const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held, request.limit);
   if (!is_granted && is_first && HasNoHolder(*found.cell)) {
-    shard_.MarkDamaged();
+    shard_.MarkCorrupted();
     return reply;
   }
   if (request.if_available && !is_granted) {
@@ -86,7 +86,7 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
     return reply;
   }
   if (found.cell == nullptr) found = names.Add(name);
-  if (found.damaged) return reply;
+  if (found.corrupted) return reply;
   const CellId id = TakeRecord(shard_, agent, request, found.id);
   if (id == kNoCell) return reply;
   RequestCell& record = AsRequest(*shard_.segment().CellByNumber(id - 1));
@@ -134,7 +134,7 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
     const CellId victim_id = name.held_head.Get();
     if (victim_id == kNoCell) break;
     RequestCell* const victim = shard_.RequestAt(victim_id);
-    if (victim == nullptr) return shard_.MarkDamaged();
+    if (victim == nullptr) return shard_.MarkCorrupted();
     const WatchRingWriter note(shard_, kIncident);
     victim->state.Publish(CellState::kStolen);
     note.Write(wake_queue_.host(), LockEvent::kStolen, *victim, name);
@@ -166,7 +166,7 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
   CellId id = name.queue_head.Get();
   for (uint32_t reported = 0; id != kNoCell && reported < kMaxReported; ++reported) {
     RequestCell* const request = shard_.RequestAt(id);
-    if (request == nullptr) return shard_.MarkDamaged();
+    if (request == nullptr) return shard_.MarkCorrupted();
     PostEvent(id, *request);
     id = request->next.Get();
   }
@@ -182,7 +182,7 @@ bool ShardRules::AddHeld(CellId id, RequestCell& request, NameCell& name) {
 // REQUIRES: it is in none of the name's lists.
 bool ShardRules::Leave(const RequestCell& request, NameCell& name) {
   if (segment::UncountHoldLimit(name, request)) return true;
-  shard_.MarkDamaged();
+  shard_.MarkCorrupted();
   return false;
 }
 
@@ -213,17 +213,17 @@ bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
 
 void ShardRules::ProcessLockRequestQueue(CellId name_id) {
   NameCell* const name = shard_.NameAt(name_id);
-  if (name == nullptr) return shard_.MarkDamaged();
+  if (name == nullptr) return shard_.MarkCorrupted();
   uint32_t grants = 0;
   for (; grants <= shard_.MaxCells(); ++grants) {
     const CellId head = name->queue_head.Get();
     if (head == kNoCell) break;
     RequestCell* const request = shard_.RequestAt(head);
-    if (request == nullptr) return shard_.MarkDamaged();
+    if (request == nullptr) return shard_.MarkCorrupted();
     if (!IsGrantableNext(*request, *name)) break;
     if (!Grant(head, *request, *name)) return;
   }
-  if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkDamaged();
+  if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkCorrupted();
   // The new first waiter watches its old predecessor, which is right if that is the only holder.
   const HeldCounts held = CountsOf(*name);
   if (grants > 0 && held.exclusive + held.shared > 1) {
@@ -251,7 +251,7 @@ void ShardRules::End(CellId id, RequestCell& request, EndReason reason) {
   if (state != CellState::kWaiting && state != CellState::kHeld)
     return EndOther(id, request, reason);
   NameCell* const name = shard_.NameAt(request.name.Get());
-  if (name == nullptr) return shard_.MarkDamaged();
+  if (name == nullptr) return shard_.MarkCorrupted();
   if (state == CellState::kWaiting) return EndWaiting(id, request, *name, reason);
   if (!HasCounted(*name)) Settle(*name);
   EndHeld(id, request, *name, reason);
@@ -293,7 +293,7 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
 [[gnu::cold]] void ShardRules::Expire(CellId id, RequestCell& request) {
   const CellId name_id = request.name.Get();
   NameCell* const name = shard_.NameAt(name_id);
-  if (name == nullptr) return shard_.MarkDamaged();
+  if (name == nullptr) return shard_.MarkCorrupted();
   const WatchRingWriter note(shard_, kIncident);
   request.state.Publish(CellState::kExpired);
   note.Write(wake_queue_.host(), LockEvent::kExpired, request, *name);
@@ -311,9 +311,9 @@ void ShardRules::Free(CellId id, RequestCell& request) {
     if (request.event_next.LoadRmw() != segment::kNotLinked) return;
   }
   const uint16_t agent = request.agent.Get();
-  if (agent >= shard_.segment().geometry().agents) return shard_.MarkDamaged();
+  if (agent >= shard_.segment().geometry().agents) return shard_.MarkCorrupted();
   if (!AgentList(shard_, agent).Remove(id, request)) return;
-  GiveRecord(shard_, id, request);
+  FreeRecord(shard_, id, request);
 }
 
 void ShardRules::PostEvent(CellId id, RequestCell& request) {
@@ -340,13 +340,13 @@ void ShardRules::Settle(NameCell& name) {
   const CellId id = name.held_head.Get();
   if (held.exclusive + held.shared != 0 || id == kNoCell) return;
   RequestCell* const request = shard_.RequestAt(id);
-  if (request == nullptr) return shard_.MarkDamaged();
+  if (request == nullptr) return shard_.MarkCorrupted();
   const CellState state = segment::Revoke(*request);
   segment::ForgetBiased(shard_.header(), id);
   if (state == CellState::kHeld) {
     return CountOf(name, ModeOf(*request)).Set(1);
   }
-  if (state != CellState::kRevoked) return shard_.MarkDamaged();
+  if (state != CellState::kRevoked) return shard_.MarkCorrupted();
   if (!RequestList::Held(shard_, name).Remove(id, *request)) return;
   // Its agent frees it later, when the cell of the name may be another's.
   request->name.Set(kNoCell);

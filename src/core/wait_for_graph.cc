@@ -173,7 +173,7 @@ using segment::ProcessRef;
 namespace {
 
 // The maximum number of records copied per entry, so that peers can use the shard in between.
-constexpr size_t kRecordsPerLook = 64;
+constexpr size_t kRecordsPerCopy = 64;
 // The maximum number of records skipped per entry. It grows if the place to continue is lost, so
 // that the walk ends.
 constexpr uint32_t kStepsPerEntry = 512;
@@ -185,7 +185,7 @@ WaitWalk::WaitWalk(LockTable& lock_table, Options options, std::vector<RecordRef
     : lock_table_(lock_table),
       options_(options),
       starts_(std::move(starts)),
-      copies_(lock_table, kRecordsPerLook) {
+      copies_(lock_table, kRecordsPerCopy) {
   // The last ones are read first, and the records of one shard together.
   std::sort(starts_.begin(), starts_.end(),
             [](const RecordRef& a, const RecordRef& b) { return a.shard < b.shard; });
@@ -372,7 +372,7 @@ void WaitWalk::BeginThread(const ThreadKey& key) {
 // False: there is nothing to add.
 bool WaitWalk::AddReached() {
   if (reached_.empty()) return false;
-  for (size_t i = 0; i < kRecordsPerLook && !reached_.empty(); ++i) {
+  for (size_t i = 0; i < kRecordsPerCopy && !reached_.empty(); ++i) {
     const ThreadWaits::Entry* const entry = reached_.front();
     reached_.pop_front();
     Add(entry->record, entry->process, entry->info);

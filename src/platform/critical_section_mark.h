@@ -44,7 +44,7 @@ class CriticalSectionScan {
   CriticalSectionScan(const CriticalSectionScan&) = delete;
   CriticalSectionScan& operator=(const CriticalSectionScan&) = delete;
 
-  bool IsNobodyInside() {
+  bool IsNoThreadInside() {
     words_ = ReadAll();
     return std::none_of(words_.begin(), words_.end(), &CriticalSectionMark::IsInside);
   }

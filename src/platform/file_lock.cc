@@ -27,7 +27,7 @@ struct flock ByteRange(short type, uint64_t offset) {
 constexpr const char* kCannotLock =
     "the system refuses locks on bytes of a file (fcntl F_OFD_SETLK), which show that this process "
     "lives; allow the call in the sandbox, or use a broker ('broker:')";
-constexpr const char* kCannotAsk =
+constexpr const char* kCannotQuery =
     "the system refuses to show locks on bytes of a file (fcntl F_OFD_GETLK), which tell the "
     "living "
     "from the dead; allow the call in the sandbox, or use a broker ('broker:')";
@@ -52,7 +52,7 @@ Result<bool> IsByteLockedByOther(int fd, uint64_t offset) {
   if (RetryOnEintr([&] { return fcntl(fd, F_OFD_GETLK, &range); }) == 0) {
     return range.l_type != F_UNLCK;
   }
-  return OsError(kCannotAsk);
+  return OsError(kCannotQuery);
 }
 
 void UnlockByte(int fd, uint64_t offset) {
@@ -65,7 +65,7 @@ Result<WholeLock> TryLockWhole(int fd) {
   if (RetryOnEintr([&] { return fcntl(fd, F_OFD_SETLK, &range); }) == 0) return WholeLock::kTaken;
   if (errno != EAGAIN) return OsError(kCannotLock);
   if (RetryOnEintr([&] { return fcntl(fd, F_OFD_GETLK, &range); }) != 0) {
-    return OsError(kCannotAsk);
+    return OsError(kCannotQuery);
   }
   // F_UNLCK: no byte is locked now. The process that had locked the whole file has just closed it.
   const bool is_whole = range.l_type == F_UNLCK || (range.l_start == 0 && range.l_len == 0);
@@ -79,19 +79,19 @@ constexpr size_t kPageBytes = 4096;
 }  // namespace
 
 // A mapping keeps the description open, as a descriptor does. The page has no access rights.
-Result<FileKeeper> FileKeeper::Keep(int fd) {
+Result<DescriptionPin> DescriptionPin::Keep(int fd) {
   void* const page = mmap(nullptr, kPageBytes, PROT_NONE, MAP_SHARED, fd, 0);
   if (page == MAP_FAILED) return OsError("cannot map the segment file");
-  FileKeeper keeper(page, ProcessId());
+  DescriptionPin pin(page, ProcessId());
   // A forked child must not keep its dead parent's locks.
   if (madvise(page, kPageBytes, MADV_DONTFORK) == -1) {
     return OsError("cannot keep a mapping from forked children");
   }
-  return keeper;
+  return pin;
 }
 
 // In a forked child this address may be another mapping.
-FileKeeper::~FileKeeper() {
+DescriptionPin::~DescriptionPin() {
   if (page_ != nullptr && owner_process_ == ProcessId()) munmap(page_, kPageBytes);
 }
 

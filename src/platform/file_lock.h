@@ -23,19 +23,19 @@ Result<WholeLock> TryLockWhole(int fd);
 
 // Keeps an open file description open without a descriptor, so that its locks outlive a stray
 // close() or closefrom(). Ends with the process, and is not inherited by a forked child.
-class FileKeeper {
+class DescriptionPin {
  public:
   // Keeps the description behind `fd`, a regular file open for reading.
-  static Result<FileKeeper> Keep(int fd);
-  FileKeeper(FileKeeper&& other) noexcept
+  static Result<DescriptionPin> Keep(int fd);
+  DescriptionPin(DescriptionPin&& other) noexcept
       : page_(std::exchange(other.page_, nullptr)), owner_process_(other.owner_process_) {}
-  FileKeeper& operator=(FileKeeper&&) = delete;
-  FileKeeper(const FileKeeper&) = delete;
-  FileKeeper& operator=(const FileKeeper&) = delete;
-  ~FileKeeper();
+  DescriptionPin& operator=(DescriptionPin&&) = delete;
+  DescriptionPin(const DescriptionPin&) = delete;
+  DescriptionPin& operator=(const DescriptionPin&) = delete;
+  ~DescriptionPin();
 
  private:
-  FileKeeper(void* page, uint32_t owner_process) : page_(page), owner_process_(owner_process) {}
+  DescriptionPin(void* page, uint32_t owner_process) : page_(page), owner_process_(owner_process) {}
 
   void* page_;
   uint32_t owner_process_;

@@ -47,9 +47,9 @@ Result<bool> SlotLock::IsClaimed(uint32_t slot) const {
 void SlotLock::Unclaim(uint32_t slot) const { UnlockByte(fd_.get(), kSlotLockBase + slot); }
 
 Status SlotLock::Keep() {
-  Result<FileKeeper> keeper = FileKeeper::Keep(fd_.get());
-  if (!keeper.ok()) return keeper.status();
-  keeper_.emplace(*std::move(keeper));
+  Result<DescriptionPin> pin = DescriptionPin::Keep(fd_.get());
+  if (!pin.ok()) return pin.status();
+  pin_.emplace(*std::move(pin));
   return Status();
 }
 

@@ -8,7 +8,7 @@
 // have to check twice.
 //
 // The program may close this descriptor by mistake, and open another file under its number. The
-// claims stay (FileKeeper), and IsIntact() detects it.
+// claims stay (DescriptionPin), and IsIntact() detects it.
 #ifndef HOLDFAST_PLATFORM_SLOT_LOCK_H_
 #define HOLDFAST_PLATFORM_SLOT_LOCK_H_
 
@@ -58,7 +58,7 @@ class SlotLock {
   explicit SlotLock(UniqueFd fd) : fd_(std::move(fd)) {}
 
   KnownFd fd_;
-  std::optional<FileKeeper> keeper_;
+  std::optional<DescriptionPin> pin_;
 };
 
 }  // namespace platform

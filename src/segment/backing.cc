@@ -18,16 +18,16 @@ void Backing::Note(uint64_t offset, uint64_t length) {
   }
 }
 
-bool Backing::AskForExtent(uint32_t extent) {
-  return Ask(geometry_.extents_at + uint64_t{extent} * geometry_.extent_bytes,
-             geometry_.extent_bytes);
+bool Backing::AllocateExtent(uint32_t extent) {
+  return Allocate(geometry_.extents_at + uint64_t{extent} * geometry_.extent_bytes,
+                  geometry_.extent_bytes);
 }
 
-bool Backing::AskForWatchRing() {
-  return Ask(geometry_.watch_ring_at, geometry_.extents_at - geometry_.watch_ring_at);
+bool Backing::AllocateWatchRing() {
+  return Allocate(geometry_.watch_ring_at, geometry_.extents_at - geometry_.watch_ring_at);
 }
 
-bool Backing::Ask(uint64_t offset, uint64_t length) {
+bool Backing::Allocate(uint64_t offset, uint64_t length) {
   const Status allocated = host_.Allocate(offset, length);
   // False only if the memory is certainly missing: no other failure may make records vanish.
   if (allocated.code() == StatusCode::kNoSpace) return false;

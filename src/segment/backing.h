@@ -23,8 +23,10 @@ class Backing {
 
   // False: the extent must not be touched. A load of private memory, except at the first call. Any
   // thread.
-  bool HasExtent(uint32_t extent) { return known_[extent].load(kRelaxed) || AskForExtent(extent); }
-  bool HasWatchRing() { return known_[geometry_.extents].load(kRelaxed) || AskForWatchRing(); }
+  bool HasExtent(uint32_t extent) {
+    return known_[extent].load(kRelaxed) || AllocateExtent(extent);
+  }
+  bool HasWatchRing() { return known_[geometry_.extents].load(kRelaxed) || AllocateWatchRing(); }
 
   // Notes that the kernel has allocated these bytes.
   void Note(uint64_t offset, uint64_t length);
@@ -32,9 +34,9 @@ class Backing {
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
 
-  bool AskForExtent(uint32_t extent);
-  bool AskForWatchRing();
-  bool Ask(uint64_t offset, uint64_t length);
+  bool AllocateExtent(uint32_t extent);
+  bool AllocateWatchRing();
+  bool Allocate(uint64_t offset, uint64_t length);
 
   const Geometry geometry_;
   Host& host_;

@@ -30,7 +30,7 @@ constexpr uint64_t AlignUp(uint64_t value, uint64_t alignment) {
 }
 
 // Fills in the offsets that follow from the counts.
-void Place(Geometry& g) {
+void SetOffsets(Geometry& g) {
   g.cells_per_extent = g.extent_bytes / kCellBytes;
   g.shards_at = sizeof(SegmentHeader);
   g.processes_at = g.shards_at + uint64_t{g.shards} * sizeof(ShardHeader);
@@ -68,7 +68,7 @@ Geometry Geometry::ForCapacity(uint64_t capacity) {
   g.watch_ring_words = g.watch_ring_slots * kWordsPerSlot;
   // The directory is sized for the whole file; the extents are what then remains.
   g.extents = static_cast<uint32_t>(capacity / g.extent_bytes);
-  Place(g);
+  SetOffsets(g);
   g.extents = static_cast<uint32_t>((capacity - g.extents_at) / g.extent_bytes);
   return g;
 }
@@ -83,7 +83,7 @@ Geometry Geometry::ForCounts(const Counts& counts) {
   g.extents = counts.extents;
   g.watch_ring_slots = counts.watch_ring_slots;
   g.watch_ring_words = counts.watch_ring_words;
-  Place(g);
+  SetOffsets(g);
   g.capacity = g.extents_at + uint64_t{g.extents} * g.extent_bytes;
   return g;
 }

@@ -173,7 +173,7 @@ class ShardChecker {
     }
     const auto& biased = shard_.header().biased;
     if (std::none_of(std::begin(biased), std::end(biased),
-                     [held](const Shared<CellId>& place) { return place.Get() == held; })) {
+                     [held](const Shared<CellId>& cell) { return cell.Get() == held; })) {
       Fail("I16", CellName(held) + " is biased, and not in the shard's list");
     }
   }

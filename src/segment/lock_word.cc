@@ -67,17 +67,17 @@ namespace {
 
 // If threads enter and leave all the time, it may take several scans to find a moment with all of
 // them outside.
-constexpr int kLooks = 1000;
+constexpr int kMaxScans = 1000;
 
 // Reads the word while no thread of this process is inside; 0: there was no such moment.
 //
 // Could a thread of this process that is inside have stored it? Its mark was stored before the
 // word, so a reader of the word finds the mark in the second scan. Then the same entry must have
 // been over in the first scan; but then the word was cleared before it was read.
-[[gnu::cold]] uint32_t ReadWhileNobodyIsInside(platform::CriticalSectionScan& scan,
-                                               const Shared<uint32_t>& word) {
-  for (int look = 0; look < kLooks; ++look) {
-    if (!scan.IsNobodyInside()) continue;
+[[gnu::cold]] uint32_t ReadWhileNoThreadIsInside(platform::CriticalSectionScan& scan,
+                                                 const Shared<uint32_t>& word) {
+  for (int scans = 0; scans < kMaxScans; ++scans) {
+    if (!scan.IsNoThreadInside()) continue;
     const uint32_t seen = word.Acquire();
     if (scan.HasNoThreadEntered()) return seen;
   }
@@ -88,7 +88,7 @@ constexpr int kLooks = 1000;
   ShardHeader& header = segment.shard(shard);
   const LockWord lock(segment, shard);
   platform::CriticalSectionScan scan;
-  uint32_t seen = ReadWhileNobodyIsInside(scan, header.lock_word);
+  uint32_t seen = ReadWhileNoThreadIsInside(scan, header.lock_word);
   if (lock.OwnerOf(seen) != self) return;
   // From here on it stays false: a thread of this process takes the lock only from 0, and no peer
   // takes it from a live process. A death before the next store: a peer takes over and repairs.

@@ -49,7 +49,7 @@ NameTable::Found NameTable::Find(const ResourceName& name) const {
   for (uint32_t steps = 0; id != kNoCell; ++steps) {
     NameCell* const cell = shard_.NameAt(id);
     if (cell == nullptr || steps > shard_.MaxCells()) {
-      shard_.MarkDamaged();
+      shard_.MarkCorrupted();
       return {kNoCell, nullptr, true};
     }
     if (cell->hash.Get() == hash && IsEqual(*cell, name)) return {id, cell, false};
@@ -106,7 +106,7 @@ bool NameTable::Remove(CellId id, NameCell& name) {
   const bool is_linked = (next_id == kNoCell || next != nullptr) &&
                          (previous_id == kNoCell ? bucket.Get() == id : previous != nullptr);
   if (!is_linked) {
-    shard_.MarkDamaged();
+    shard_.MarkCorrupted();
     return false;
   }
   if (next != nullptr) next->hash_previous.Set(previous_id);

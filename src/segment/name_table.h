@@ -17,9 +17,9 @@ class NameTable {
   struct Found {
     CellId id = kNoCell;
     NameCell* cell = nullptr;
-    bool damaged = false;
+    bool corrupted = false;
   };
-  // `cell` is null if there is no such name; `damaged` if the table is inconsistent.
+  // `cell` is null if there is no such name; `corrupted` if the table is inconsistent.
   Found Find(const ResourceName& name) const;
   // The number of cells that a new name needs.
   static uint32_t CellsFor(uint32_t length) {

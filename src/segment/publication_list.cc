@@ -80,7 +80,7 @@ PublicationReader::PublicationReader(const ShardView& shard) : shard_(shard) {
   for (uint32_t steps = 0; id != kNoCell; ++steps) {
     OperationCell* const operation = Check(id);
     if (operation == nullptr || steps > shard_.MaxCells()) {
-      shard_.MarkDamaged();
+      shard_.MarkCorrupted();
       return;
     }
     const CellId older = operation->next.Get();
@@ -94,7 +94,7 @@ OperationCell* PublicationReader::Next(CellId& id) {
   if (next_ == kNoCell || shard_.header().dirty.Get() != 0) return nullptr;
   OperationCell* const operation = Check(next_);
   if (operation == nullptr) {
-    shard_.MarkDamaged();
+    shard_.MarkCorrupted();
     return nullptr;
   }
   id = std::exchange(next_, operation->next.Get());

@@ -69,7 +69,7 @@ bool TextPieces::Free(CellId first) {
   for (uint32_t steps = 0; id != kNoCell && steps < shard_.MaxCells(); ++steps) {
     TextCell* const text = shard_.TextAt(id);
     if (text == nullptr || text->owner.Get() != owner_) {
-      shard_.MarkDamaged();
+      shard_.MarkCorrupted();
       return false;
     }
     const CellId following = text->following.Get();

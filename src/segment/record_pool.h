@@ -38,7 +38,7 @@ inline CellId RecordPool::Allocate() {
   const CellId id = header.free_head.Get();
   AnyCell* const cell = shard_.CellAt(id);
   if (cell == nullptr || cell->state.Get() != CellState::kFree) {
-    shard_.MarkDamaged();
+    shard_.MarkCorrupted();
     return kNoCell;
   }
   header.free_head.Set(cell->next.Get());

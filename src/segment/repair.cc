@@ -95,7 +95,7 @@ ShardRepair::ShardRepair(ShardView shard, Host& host)
       life_(shard.segment().geometry().processes, Life::kUnknown) {}
 
 std::vector<CellId> ShardRepair::Run() {
-  shard_.MarkDamaged();  // until the repair is complete, the next process to enter starts again
+  shard_.MarkCorrupted();  // until the repair is complete, the next process to enter starts again
   ReadRecords();
   MergeNames();
   DropRequestsWithoutName();
@@ -260,9 +260,9 @@ void ShardRepair::CommitHolder(const Request& request) {
 void ShardRepair::RaiseCounters() {
   ShardHeader& header = shard_.header();
   Shared<uint64_t>& last_token = shard_.segment().header().last_token;
-  uint64_t damaged = last_token.Get();
-  if (damaged < kFirstToken || damaged >= kTokenLimit) {
-    last_token.CompareExchange(damaged, TokenAt(host_.RealtimeMs() * kNsPerMs));
+  uint64_t corrupted = last_token.Get();
+  if (corrupted < kFirstToken || corrupted >= kTokenLimit) {
+    last_token.CompareExchange(corrupted, TokenAt(host_.RealtimeMs() * kNsPerMs));
   }
   if (header.last_ticket.Get() >= kTicketLimit) header.last_ticket.Set(0);
   for (const Request& request : requests_) {

@@ -3,8 +3,8 @@
 namespace holdfast::segment {
 namespace {
 
-bool Damaged(const ShardView& shard) {
-  shard.MarkDamaged();
+bool Corrupted(const ShardView& shard) {
+  shard.MarkCorrupted();
   return false;
 }
 
@@ -15,7 +15,7 @@ bool RequestList::Append(CellId id, RequestCell& request) {
   RequestCell* const last = shard_.RequestAt(last_id);
   const bool is_believable =
       last_id == kNoCell ? head_.Get() == kNoCell : last != nullptr && last->next.Get() == kNoCell;
-  if (!is_believable) return Damaged(shard_);
+  if (!is_believable) return Corrupted(shard_);
   request.next.Set(kNoCell);
   request.previous.Set(last_id);
   (last != nullptr ? last->next : head_).Set(id);
@@ -33,7 +33,7 @@ bool RequestList::Remove(CellId id, RequestCell& request) {
   const bool previous_fits = previous_id == kNoCell
                                  ? head_.Get() == id
                                  : previous != nullptr && previous->next.Get() == id;
-  if (!next_fits || !previous_fits) return Damaged(shard_);
+  if (!next_fits || !previous_fits) return Corrupted(shard_);
   (previous != nullptr ? previous->next : head_).Set(next_id);
   (next != nullptr ? next->previous : tail_).Set(previous_id);
   return true;
@@ -42,7 +42,7 @@ bool RequestList::Remove(CellId id, RequestCell& request) {
 bool AgentList::Add(CellId id, RequestCell& request) {
   const CellId first_id = head_.Get();
   RequestCell* const first = shard_.RequestAt(first_id);
-  if (first_id != kNoCell && first == nullptr) return Damaged(shard_);
+  if (first_id != kNoCell && first == nullptr) return Corrupted(shard_);
   request.agent_next.Set(first_id);
   request.agent_previous.Set(kNoCell);
   if (first != nullptr) first->agent_previous.Set(id);
@@ -60,7 +60,7 @@ bool AgentList::Remove(CellId id, RequestCell& request) {
   const bool previous_fits = previous_id == kNoCell
                                  ? head_.Get() == id
                                  : previous != nullptr && previous->agent_next.Get() == id;
-  if (!next_fits || !previous_fits) return Damaged(shard_);
+  if (!next_fits || !previous_fits) return Corrupted(shard_);
   (previous != nullptr ? previous->agent_next : head_).Set(next_id);
   if (next != nullptr) next->agent_previous.Set(previous_id);
   return true;

@@ -7,14 +7,14 @@
 namespace holdfast::segment {
 namespace {
 
-struct BootWords {
-  uint64_t words[2];
+struct BootIdHalves {
+  uint64_t halves[2];
 };
 
-BootWords ToWords(const platform::BootId& boot_id) {
-  BootWords result{};
-  static_assert(sizeof(result.words) == sizeof(boot_id));
-  std::memcpy(result.words, boot_id.data(), sizeof(result.words));
+BootIdHalves ToHalves(const platform::BootId& boot_id) {
+  BootIdHalves result{};
+  static_assert(sizeof(result.halves) == sizeof(boot_id));
+  std::memcpy(result.halves, boot_id.data(), sizeof(result.halves));
   return result;
 }
 
@@ -50,8 +50,8 @@ BootWords ToWords(const platform::BootId& boot_id) {
   h.agent_bytes.Set(sizeof(AgentEntry));
   h.extent_bytes.Set(geometry_.extent_bytes);
   h.capacity.Set(geometry_.capacity);
-  h.boot_id[0].Set(ToWords(boot_id).words[0]);
-  h.boot_id[1].Set(ToWords(boot_id).words[1]);
+  h.boot_id[0].Set(ToHalves(boot_id).halves[0]);
+  h.boot_id[1].Set(ToHalves(boot_id).halves[1]);
   h.last_token.Set(std::clamp(first_token, kFirstToken, kTokenLimit - 1));
   for (Shared<uint64_t>* const id :
        {&h.segment_id, &h.segment_id_copies[0], &h.segment_id_copies[1]}) {
@@ -80,13 +80,13 @@ BootWords ToWords(const platform::BootId& boot_id) {
 }
 
 [[gnu::cold]] void Segment::AdoptBoot(const platform::BootId& boot_id) {
-  const BootWords now = ToWords(boot_id);
+  const BootIdHalves now = ToHalves(boot_id);
   SegmentHeader& h = header();
-  if (h.boot_id[0].Get() == now.words[0] && h.boot_id[1].Get() == now.words[1]) return;
+  if (h.boot_id[0].Get() == now.halves[0] && h.boot_id[1].Get() == now.halves[1]) return;
   // Two processes may do this at once: repairing twice does no harm.
   for (uint32_t i = 0; i < geometry_.shards; ++i) shard(i).dirty.Set(1);
-  h.boot_id[0].Set(now.words[0]);
-  h.boot_id[1].Publish(now.words[1]);
+  h.boot_id[0].Set(now.halves[0]);
+  h.boot_id[1].Publish(now.halves[1]);
 }
 
 uint32_t Segment::ShardOfCell(CellId id) const {

@@ -32,7 +32,7 @@ class ShardView {
   // No list is longer than this: the bound of every walk.
   uint32_t MaxCells() const { return segment_->geometry().cells(); }
   // A thread found an impossible state: the next thread that enters rebuilds the index.
-  void MarkDamaged() const { header().dirty.Set(1); }
+  void MarkCorrupted() const { header().dirty.Set(1); }
 
  private:
   static RequestCell* RequestOrNull(AnyCell* cell) {

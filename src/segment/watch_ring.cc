@@ -17,7 +17,7 @@ namespace {
 // A checksum of words in order: a torn or overwritten entry has another sum.
 class Check {
  public:
-  explicit Check(uint64_t place) { Add(place); }
+  explicit Check(uint64_t position) { Add(position); }
   void Add(uint64_t word) {
     __extension__ using Wide = unsigned __int128;
     const Wide product = Wide{state_ ^ word ^ 0x9E3779B97F4A7C15} * 0xD6E8FEB86659FD93;
@@ -159,7 +159,7 @@ WatchRing::Found WatchRing::Read(uint64_t number, WatchRingEntry& entry,
     const uint32_t seen = segment_.shard(i).watched.LoadSeqCst();
     if ((seen & 1) != 0) watched_shards.emplace_back(i, seen);
   }
-  if (watched_shards.empty() || IsAnybodyThere()) return;
+  if (watched_shards.empty() || HasWatchers()) return;
   for (auto [shard, seen] : watched_shards) {
     segment_.shard(shard).watched.CompareExchange(seen, seen + 1);
   }
@@ -183,7 +183,7 @@ uint32_t WatchRegistry::TakeArmed() {
   return armed.Get() == 0 ? 0 : armed.Exchange(0);
 }
 
-bool WatchRegistry::IsAnybodyThere() const {
+bool WatchRegistry::HasWatchers() const {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const AgentEntry& entry = segment_.agent(i);
     const uint32_t watching = entry.watching.LoadSeqCst();

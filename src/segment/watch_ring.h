@@ -121,7 +121,7 @@ class WatchRegistry {
   uint32_t TakeArmed();
 
  private:
-  bool IsAnybodyThere() const;
+  bool HasWatchers() const;
 
   Segment& segment_;
 };

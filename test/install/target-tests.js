@@ -27,7 +27,7 @@ const TEST_TARGETS = {
     triple: 'aarch64-linux-musl',
     emulator: ['qemu-aarch64'],
     filter:
-      '-EveryOperation/*:RandomHistory*:ScribbledSegments*:SlotLockTest.IsNotKeptByAForkedChild',
+      '-EveryOperation/*:RandomHistory*:CorruptedSegments*:SlotLockTest.IsNotKeptByAForkedChild',
   },
 };
 
@@ -85,7 +85,7 @@ function runTargetTests(name) {
       `--gtest_output=json:${report}`,
     ];
     const [command, ...args] = [...emulator, path.join(folder, program), ...options];
-    const status = run(command, args, { env: { HOLDFAST_SCRIBBLES: '500' } });
+    const status = run(command, args, { env: { HOLDFAST_CORRUPTIONS: '500' } });
     const counts = countsOfGoogleTest(readFileSync(report, 'utf8'));
     if (status !== 0 && counts.failed === 0) throw new StepError(`${program} ended with ${status}`);
     for (const key of /** @type {const} */ (['passed', 'failed', 'skipped'])) {

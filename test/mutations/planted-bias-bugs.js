@@ -95,7 +95,7 @@ const BIAS_BUGS = [
   {
     name: 'a shard gives up extents whose records an agent is about to close',
     file: 'src/core/extents.cc',
-    from: '    if (given == 0 && segment::MayRevoke(segment, lock_table.host(), shard)) break;\n',
+    from: '    if (released == 0 && segment::MayRevoke(segment, lock_table.host(), shard)) break;\n',
     to: '',
     tests: [KEPT],
   },

@@ -268,7 +268,7 @@ const CLEAN_UP_AGAIN = [
   {
     name: 'a release believes counts of holders that are not there',
     file: 'src/core/shard_rules.cc',
-    from: '  if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkDamaged();\n',
+    from: '  if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkCorrupted();\n',
     to: '',
     tests: ['core_test:LostHolders*'],
   },

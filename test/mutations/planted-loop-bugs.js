@@ -52,8 +52,8 @@ const LOOP_BUGS = [
   {
     name: 'a newcomer does not wait for the entries of the dead',
     file: 'src/core/agent.cc',
-    from: 'if (in_vain == looks) return agent;',
-    to: 'if (in_vain <= looks) return agent;',
+    from: 'if (useless_batches == batches) return agent;',
+    to: 'if (useless_batches <= batches) return agent;',
     tests: [NO_WAIT],
   },
   {

@@ -17,8 +17,8 @@ const OWNER_BUGS = [
   {
     name: 'a process frees a shard that one of its threads is inside',
     file: 'src/segment/lock_word.cc',
-    from: 'if (!scan.IsNobodyInside()) continue;',
-    to: '(void)scan.IsNobodyInside();',
+    from: 'if (!scan.IsNoThreadInside()) continue;',
+    to: '(void)scan.IsNoThreadInside();',
     tests: [FALSE_OWNER, SIMULATION],
   },
   {

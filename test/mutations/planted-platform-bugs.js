@@ -82,8 +82,8 @@ const PLATFORM_BUGS = [
   {
     name: 'the last token is believed whatever it is',
     file: 'src/segment/repair.cc',
-    from: 'if (damaged < kFirstToken || damaged >= kTokenLimit) {',
-    to: 'if (damaged == 0) {',
+    from: 'if (corrupted < kFirstToken || corrupted >= kTokenLimit) {',
+    to: 'if (corrupted == 0) {',
     tests: [REPAIR],
   },
   {
@@ -103,7 +103,7 @@ const PLATFORM_BUGS = [
   {
     name: 'a lock without a record counts as released',
     file: 'src/core/agent.cc',
-    from: 'if (ended == CellState::kFree) return Loss::kDamaged;',
+    from: 'if (ended == CellState::kFree) return Loss::kCorrupted;',
     to: 'if (ended == CellState::kFree) return Loss::kNone;',
     tests: ['core_test:AgentBiased*'],
   },
@@ -173,8 +173,8 @@ const PLATFORM_BUGS = [
   {
     name: 'a bucket opens although the system does not report which processes live',
     file: 'src/core/process_slots.cc',
-    from: '  if (!asked.ok()) return asked.status();\n',
-    to: '  (void)asked;\n',
+    from: '  if (!is_claimed.ok()) return is_claimed.status();\n',
+    to: '  (void)is_claimed;\n',
     tests: ['core_test:*RefusedLocks*'],
   },
   {

@@ -11,7 +11,7 @@ const { loadBinding } = require('../../lib/binding.js');
 test.each([
   [numbers.EVENT_LOST, 'stolen'],
   [numbers.EVENT_EXPIRED, 'expired'],
-  [numbers.EVENT_DAMAGED, 'disconnected'],
+  [numbers.EVENT_CORRUPTED, 'disconnected'],
   [EVENT_DISCONNECTED, 'disconnected'],
   [numbers.EVENT_RELEASED, undefined],
   [numbers.EVENT_GRANTED, undefined],
@@ -24,7 +24,7 @@ test.each([
   [0, undefined],
   [loadBinding().LOSS_STOLEN, 'stolen'],
   [numbers.LOSS_EXPIRED, 'expired'],
-  [numbers.LOSS_DAMAGED, 'disconnected'],
+  [numbers.LOSS_CORRUPTED, 'disconnected'],
 ])('answer %i to a release reports a lock that was lost: %s', (loss, reason) => {
   expect(reasonOfLoss(loss)).toBe(reason);
 });

@@ -10,8 +10,8 @@ const note =
 const agent = {
   request: note('request'),
   requestAgain: note('requestAgain'),
-  requestInside: note('requestInside'),
-  requestInsideAgain: note('requestInsideAgain'),
+  requestEnclosed: note('requestEnclosed'),
+  requestEnclosedAgain: note('requestEnclosedAgain'),
   requestWithExtras: note('requestWithExtras'),
 };
 beforeEach(() => (calls = []));
@@ -75,9 +75,9 @@ test('a request in a callback crosses like a plain one, with the token of the lo
   caller.call(agent, requestOf('a', { extras: { ...inside, enclosing: undefined } }));
   caller.call(agent, requestOf('a'));
   expect(calls).toEqual([
-    ['requestInside', 'a', SHARED, 7, -1],
-    ['requestInsideAgain', 0, 7, -1],
-    ['requestInsideAgain', 0, 0, 0],
+    ['requestEnclosed', 'a', SHARED, 7, -1],
+    ['requestEnclosedAgain', 0, 7, -1],
+    ['requestEnclosedAgain', 0, 0, 0],
     ['requestAgain', 0],
   ]);
 });

@@ -253,8 +253,8 @@ class RequestCaller {
   #callInside(agent, name, flags, enclosing) {
     const high = enclosing?.tokenHigh ?? 0;
     const low = enclosing?.tokenLow ?? 0;
-    if (name === this.#lastName) return agent.requestInsideAgain(flags, high, low);
-    const answer = agent.requestInside(name, flags, high, low);
+    if (name === this.#lastName) return agent.requestEnclosedAgain(flags, high, low);
+    const answer = agent.requestEnclosed(name, flags, high, low);
     this.#lastName = name;
     return answer;
   }

@@ -19,7 +19,7 @@ module.exports = Object.freeze({
   EVENT_EXPIRED: 4,
   EVENT_STALLED: 5,
   EVENT_RELEASED: 6,
-  EVENT_DAMAGED: 7,
+  EVENT_CORRUPTED: 7,
   // Answers to a blocking wait, beside the kinds of events; HAS_OTHERS may be added to those.
   SELF_DEADLOCK: 8,
   HAS_OTHERS: 16,
@@ -27,7 +27,7 @@ module.exports = Object.freeze({
   LOSS_EXPIRED: 2,
   /** A later event will report it. */
   LOSS_UNKNOWN: 3,
-  LOSS_DAMAGED: 4,
+  LOSS_CORRUPTED: 4,
   HAS_EVENTS: 8,
   // The answer to a read of events: these flags, with a count above the lowest bits.
   MORE_EVENTS: 1,

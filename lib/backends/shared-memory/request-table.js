@@ -2,7 +2,7 @@
 
 const {
   COUNT_SHIFT,
-  EVENT_DAMAGED,
+  EVENT_CORRUPTED,
   EVENT_EXPIRED,
   EVENT_GRANTED,
   EVENT_LOST,
@@ -10,7 +10,7 @@ const {
   EVENT_STALLED,
   EVENT_WORDS,
   BUDGET_WORDS,
-  LOSS_DAMAGED,
+  LOSS_CORRUPTED,
   LOSS_EXPIRED,
   MAX_EVENTS,
   MORE_EVENTS,
@@ -31,7 +31,7 @@ const EVENT_DISCONNECTED = -1;
 function reasonOfEvent(kind) {
   if (kind === EVENT_LOST) return 'stolen';
   if (kind === EVENT_EXPIRED) return 'expired';
-  return kind === EVENT_DISCONNECTED || kind === EVENT_DAMAGED ? 'disconnected' : undefined;
+  return kind === EVENT_DISCONNECTED || kind === EVENT_CORRUPTED ? 'disconnected' : undefined;
 }
 
 /**
@@ -40,7 +40,7 @@ function reasonOfEvent(kind) {
  */
 function reasonOfLoss(loss) {
   if (loss === 0) return undefined;
-  if (loss === LOSS_DAMAGED) return 'disconnected';
+  if (loss === LOSS_CORRUPTED) return 'disconnected';
   return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
 }
 
@@ -49,7 +49,7 @@ function reasonOfLoss(loss) {
 /** The `backendId` of a request that the native part does not know. */
 const NO_ID = -1;
 
-const WAS_DAMAGED = 'its record in the lock table was damaged';
+const WAS_CORRUPTED = 'its record in the lock table was damaged';
 
 /** Indexes of the words of an event; EVENT_STALLED has a process id in place of a token's half. */
 const EVENT_ID = 0;
@@ -192,7 +192,7 @@ class RequestTable {
     const loss = reasonOfEvent(kind);
     if (loss !== undefined) {
       this.setToken(request, at + EVENT_TOKEN); // a loss may arrive before the grant
-      request.lost(loss, kind === EVENT_DAMAGED ? WAS_DAMAGED : undefined);
+      request.lost(loss, kind === EVENT_CORRUPTED ? WAS_CORRUPTED : undefined);
     } else if (kind === EVENT_MISSED) request.missed();
     else request.failed(/** @type {DOMException} */ (lastError()));
   }

@@ -17,8 +17,8 @@ class AdaptiveSpinTest : public LockTableTest {
   AdaptiveSpinTest() {
     machine.host().MoveTo(kHere);
     OfA().cpu.Set(kThere);
-    Ask(a, u"n");
-    behind_a = Ask(b, u"n").blocker;
+    Request(a, u"n");
+    behind_a = Request(b, u"n").blocker;
   }
 
   segment::AgentEntry& OfA() { return machine.segment().agent(a.ref().index); }
@@ -37,7 +37,7 @@ class AdaptiveSpinTest : public LockTableTest {
   AdaptiveSpin wait{machine.segment(), machine.host(), b.ref().index};
 };
 
-TEST_F(AdaptiveSpinTest, HearsWhatComesMeanwhile) {
+TEST_F(AdaptiveSpinTest, ReceivesEventsThatComeMeanwhile) {
   int pauses = 0;
   machine.host().DuringPause([&] {
     if (++pauses == 100) (void)a.End(1);
@@ -65,16 +65,16 @@ TEST_F(AdaptiveSpinTest, SaysWhereItRuns) {
   EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), kThere);
 }
 
-TEST_F(AdaptiveSpinTest, IsForNobodyWhoHasNothingQueued) { EXPECT_FALSE(WaitsOnceMore()); }
+TEST_F(AdaptiveSpinTest, IsForNoAgentWithoutAQueuedRequest) { EXPECT_FALSE(WaitsOnceMore()); }
 
 // On one processor no waiter spins.
-TEST_F(AdaptiveSpinTest, IsForNobodyOnTheSameProcessor) {
+TEST_F(AdaptiveSpinTest, IsForNoAgentOnTheSameProcessor) {
   OfA().cpu.Set(kHere);
   wait.Queued(behind_a);
   EXPECT_FALSE(Waits());
 }
 
-TEST_F(AdaptiveSpinTest, IsForNobodyWhoseProcessorIsUnknown) {
+TEST_F(AdaptiveSpinTest, IsForNoAgentWithAnUnknownProcessor) {
   OfA().cpu.Set(0);
   wait.Queued(behind_a);
   EXPECT_FALSE(Waits());
@@ -83,7 +83,7 @@ TEST_F(AdaptiveSpinTest, IsForNobodyWhoseProcessorIsUnknown) {
   EXPECT_FALSE(WaitsOnceMore());
 }
 
-TEST_F(AdaptiveSpinTest, IsForNobodyBehindASleeper) {
+TEST_F(AdaptiveSpinTest, IsForNoAgentBehindASleeper) {
   constexpr uint32_t kSleep = 7;
   wait.Queued(behind_a);
   OfA().sleeping.Set(kSleep);
@@ -102,18 +102,18 @@ TEST_F(AdaptiveSpinTest, EndsWhenTheOtherFallsAsleepOrComesHere) {
 
 TEST_F(AdaptiveSpinTest, IsForTheFirstTwoOfAQueue) {
   EXPECT_EQ(behind_a.holder, 1U + a.ref().index);
-  const Blocker second = Ask(c, u"n").blocker;
+  const Blocker second = Request(c, u"n").blocker;
   EXPECT_EQ(second.holder, 1U + b.ref().index);
-  const Blocker third = Ask(a2, u"n").blocker;
+  const Blocker third = Request(a2, u"n").blocker;
   EXPECT_EQ(third.holder, 0U);
   wait.Queued(third);
   EXPECT_FALSE(Waits());
 }
 
-TEST_F(AdaptiveSpinTest, IsForNobodyBehindSeveralHolders) {
-  Ask(a, u"m", kShared);
-  Ask(c, u"m", kShared);
-  EXPECT_EQ(Ask(b, u"m").blocker.holder, 0U);
+TEST_F(AdaptiveSpinTest, IsForNoAgentBehindSeveralHolders) {
+  Request(a, u"m", kShared);
+  Request(c, u"m", kShared);
+  EXPECT_EQ(Request(b, u"m").blocker.holder, 0U);
 }
 
 // A lock that is held for long costs one wait, however often the loop comes round.
@@ -217,7 +217,7 @@ TEST_F(PrewakeTest, OfAnAgentThatThereIsNotIsNone) {
 }
 
 // A word of the segment may say anything.
-TEST_F(AdaptiveSpinTest, LooksAtNoAgentThatThereIsNot) {
+TEST_F(AdaptiveSpinTest, ReadsNoAgentThatDoesNotExist) {
   wait.Queued({p, false, machine.segment().geometry().agents + 1});
   EXPECT_FALSE(Waits());
 }

@@ -57,19 +57,19 @@ class AgentBiased : public testing::Test, protected core::BiasObserver {
   static segment::ResourceName NameOf(std::u16string_view name) {
     return {name.data(), static_cast<uint32_t>(name.size())};
   }
-  static Result<core::Agent::Answer> Ask(core::Agent& agent, std::u16string_view name,
-                                         core::RequestParams request = {}) {
+  static Result<core::Agent::Answer> Request(core::Agent& agent, std::u16string_view name,
+                                             core::RequestParams request = {}) {
     return agent.Request(NameOf(name), request);
   }
   // Takes away the record of a request of agent_, as far as any reader of the segment can see.
-  void Damage(uint32_t id) const {
+  void Corrupt(uint32_t id) const {
     const core::RecordRef record = agent_->RecordOf(id);
     segment::AsRequest(*Table().CellByNumber(record.cell - 1)).state.Set(CellState::kText);
     Table().shard(record.shard).dirty.Set(1);
   }
-  // The slot of a name that is kept.
+  // The slot of a name that is biased.
   uint32_t Keep(std::u16string_view name) {
-    id_ = Ask(*agent_, name)->id;
+    id_ = Request(*agent_, name)->id;
     return agent_->EndOrBias(id_).slot;
   }
   std::vector<RequestEvent> Events(core::Agent& agent) {
@@ -125,7 +125,7 @@ class AgentBiased : public testing::Test, protected core::BiasObserver {
   const TestDirectory directory_;
 };
 
-TEST_F(AgentBiased, TakesAndGivesBack) {
+TEST_F(AgentBiased, AcquiresAndReleases) {
   const uint32_t slot = Keep(u"n");
   ASSERT_NE(slot, BiasedSlots::kNone);
   const uint64_t token = agent_->AcquireBiased(slot, LockMode::kShared);
@@ -144,10 +144,10 @@ TEST_F(AgentBiased, IsNoWaitingRequest) {
   EXPECT_TRUE(agent_->IsHeld(id_));
 }
 
-TEST_F(AgentBiased, GrantsTheNextOnceItIsEndedAfterARefusedGiveBack) {
+TEST_F(AgentBiased, GrantsTheNextOnceItIsEndedAfterARefusedRelease) {
   const uint32_t slot = Keep(u"n");
   ASSERT_NE(agent_->AcquireBiased(slot, LockMode::kExclusive), 0U);
-  const auto theirs = Ask(*other_, u"n");
+  const auto theirs = Request(*other_, u"n");
   EXPECT_EQ(theirs->outcome, RequestOutcome::kQueued);
   EXPECT_FALSE(agent_->ReleaseBiased(slot));
   EXPECT_EQ(agent_->End(id_), Loss::kNone);
@@ -161,12 +161,12 @@ TEST_F(AgentBiased, IsEndedByTheSecondSweepThatFindsItUnused) {
   ASSERT_NE(agent_->AcquireBiased(slot, LockMode::kExclusive), 0U);
   ASSERT_TRUE(agent_->ReleaseBiased(slot));
   watched_ = &agent_->BiasedRecord(slot);
-  const CellState kept = watched_->state.Get();
-  agent_->Sweep();  // it was taken since it was kept
+  const CellState biased = watched_->state.Get();
+  agent_->Sweep();  // it was acquired since it was biased
   EXPECT_THAT(freed_, testing::IsEmpty());
   agent_->Sweep();
   EXPECT_THAT(freed_, testing::ElementsAre(slot));
-  EXPECT_THAT(states_, testing::ElementsAre(kept));
+  EXPECT_THAT(states_, testing::ElementsAre(biased));
   EXPECT_EQ(agent_->in_use(), 0U);
   EXPECT_EQ(UsedCells(), 0U);
 }
@@ -180,7 +180,7 @@ TEST_F(AgentBiased, IsNotEndedByASweepWhileItIsTaken) {
 
 TEST_F(AgentBiased, IsEndedByASweepOnceItWasRevoked) {
   const uint32_t slot = Keep(u"n");
-  const auto theirs = Ask(*other_, u"n");
+  const auto theirs = Request(*other_, u"n");
   EXPECT_EQ(theirs->outcome, RequestOutcome::kGranted);
   agent_->Sweep();
   EXPECT_THAT(freed_, testing::ElementsAre(slot));
@@ -199,56 +199,56 @@ TEST_F(AgentBiased, SurvivesARescan) {
   EXPECT_THAT(freed_, testing::IsEmpty());
 }
 
-TEST_F(AgentBiased, IsLostIfDamageHasRemovedItsRecord) {
+TEST_F(AgentBiased, IsLostIfCorruptionHasRemovedItsRecord) {
   const uint32_t slot = Keep(u"n");
   const uint32_t shard = NameOf(u"n").ShardIn(Table());
   agent_->BiasedRecord(slot).state.Set(CellState::kText);
   Table().shard(shard).dirty.Set(1);
-  ASSERT_EQ(Ask(*other_, u"n")->outcome, RequestOutcome::kQueued);
+  ASSERT_EQ(Request(*other_, u"n")->outcome, RequestOutcome::kQueued);
   EXPECT_EQ(NextEvent(*other_).kind, RequestEvent::Kind::kGranted);
   const RequestEvent event = NextEvent(*agent_);
-  EXPECT_EQ(event.kind, RequestEvent::Kind::kDamaged);
+  EXPECT_EQ(event.kind, RequestEvent::Kind::kCorrupted);
   EXPECT_EQ(event.id, id_);
   EXPECT_THAT(freed_, testing::ElementsAre(slot));
 }
 
 // Other agents may have had the lock since: the loss must not be taken for an ordinary release.
-TEST_F(AgentBiased, SaysAtTheEndThatDamageHadRemovedTheRecord) {
-  id_ = Ask(*agent_, u"n")->id;
-  Damage(id_);
+TEST_F(AgentBiased, SaysAtTheEndThatCorruptionHadRemovedTheRecord) {
+  id_ = Request(*agent_, u"n")->id;
+  Corrupt(id_);
   EXPECT_EQ(agent_->End(id_), Loss::kUnknown);
-  EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kDamaged);
-  id_ = Ask(*agent_, u"n")->id;
-  Damage(id_);
+  EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kCorrupted);
+  id_ = Request(*agent_, u"n")->id;
+  Corrupt(id_);
   EXPECT_EQ(agent_->EndOrBias(id_).loss, Loss::kUnknown);
-  EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kDamaged);
+  EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kCorrupted);
 }
 
-TEST_F(AgentBiased, SaysLaterThatDamageHadRemovedTheRecordIfTheShardWasBusy) {
-  id_ = Ask(*agent_, u"n")->id;
+TEST_F(AgentBiased, SaysLaterThatCorruptionHadRemovedTheRecordIfTheShardWasBusy) {
+  id_ = Request(*agent_, u"n")->id;
   Lock(u"n");
-  Damage(id_);
+  Corrupt(id_);
   EXPECT_EQ(agent_->End(id_), Loss::kUnknown);
   Unlock();
   const std::vector<RequestEvent> events = Events(*agent_);
   ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kDamaged);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kCorrupted);
 }
 
 // Whatever has found it: the lock is ended before the shard is repaired.
-TEST_F(AgentBiased, HasReleasedALockAlsoWhereDamageIsFoundElsewhere) {
+TEST_F(AgentBiased, HasReleasedALockAlsoWhereCorruptionIsFoundElsewhere) {
   for (const bool keeps : {false, true}) {
-    const uint32_t id = Ask(*agent_, u"n")->id;
+    const uint32_t id = Request(*agent_, u"n")->id;
     Table().shard(agent_->RecordOf(id).shard).dirty.Set(1);
     EXPECT_EQ(keeps ? agent_->EndOrBias(id).loss : agent_->End(id), Loss::kUnknown);
     EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kReleased);
   }
 }
 
-TEST_F(AgentBiased, HasReleasedALockAlsoIfItsNeighbourIsFoundDamagedMeanwhile) {
+TEST_F(AgentBiased, HasReleasedALockAlsoIfItsNeighbourIsFoundCorruptedMeanwhile) {
   for (const bool keeps : {false, true}) {
-    const uint32_t id = Ask(*agent_, u"n")->id;
-    const uint32_t next = Ask(*other_, u"n")->id;
+    const uint32_t id = Request(*agent_, u"n")->id;
+    const uint32_t next = Request(*other_, u"n")->id;
     const core::RecordRef record = other_->RecordOf(next);
     segment::AsRequest(*Table().CellByNumber(record.cell - 1)).state.Set(CellState::kText);
     EXPECT_EQ(keeps ? agent_->EndOrBias(id).loss : agent_->End(id), Loss::kUnknown);
@@ -259,19 +259,19 @@ TEST_F(AgentBiased, HasReleasedALockAlsoIfItsNeighbourIsFoundDamagedMeanwhile) {
 }
 
 TEST_F(AgentBiased, HasNothingToSayOfTheRecordOfARequestThatWaited) {
-  const auto theirs = Ask(*other_, u"n");
-  id_ = Ask(*agent_, u"n")->id;
-  Damage(id_);
+  const auto theirs = Request(*other_, u"n");
+  id_ = Request(*agent_, u"n")->id;
+  Corrupt(id_);
   EXPECT_EQ(agent_->End(id_), Loss::kNone);
   other_->End(theirs->id);
 }
 
-TEST_F(AgentBiased, IsToldThatALockThatItTookWasStolen) {
+TEST_F(AgentBiased, IsNotifiedThatALockThatItTookWasStolen) {
   const uint32_t slot = Keep(u"n");
   ASSERT_NE(agent_->AcquireBiased(slot, LockMode::kExclusive), 0U);
   core::RequestParams steal;
   steal.steal = true;
-  EXPECT_EQ(Ask(*other_, u"n", steal)->outcome, RequestOutcome::kGranted);
+  EXPECT_EQ(Request(*other_, u"n", steal)->outcome, RequestOutcome::kGranted);
   const std::vector<RequestEvent> events = Events(*agent_);
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].kind, RequestEvent::Kind::kLost);
@@ -281,7 +281,7 @@ TEST_F(AgentBiased, IsToldThatALockThatItTookWasStolen) {
 TEST_F(AgentBiased, ReleasesLaterWhatABusyShardDoesNotLetItEnd) {
   const uint32_t slot = Keep(u"n");
   ASSERT_NE(agent_->AcquireBiased(slot, LockMode::kExclusive), 0U);
-  const auto theirs = Ask(*other_, u"n");
+  const auto theirs = Request(*other_, u"n");
   Lock(u"n");
   EXPECT_FALSE(agent_->ReleaseBiased(slot));
   EXPECT_EQ(agent_->End(id_), Loss::kUnknown);
@@ -308,7 +308,7 @@ TEST_F(AgentBiased, FreesLaterWhatABusyShardDoesNotLetItFree) {
 TEST_F(AgentBiased, IsClosedForARequestThatABusyShardDoesNotLetIn) {
   const uint32_t slot = Keep(u"n");
   Lock(u"n");
-  const auto theirs = Ask(*other_, u"n");
+  const auto theirs = Request(*other_, u"n");
   EXPECT_EQ(theirs->outcome, RequestOutcome::kQueued);
   EXPECT_EQ(agent_->AcquireBiased(slot, LockMode::kExclusive),
             0U);  // it would overtake that request
@@ -318,8 +318,8 @@ TEST_F(AgentBiased, IsClosedForARequestThatABusyShardDoesNotLetIn) {
   EXPECT_EQ(events[0].kind, RequestEvent::Kind::kGranted);
 }
 
-TEST_F(AgentBiased, IsNotKeptWhileTheShardIsBusy) {
-  const uint32_t id = Ask(*agent_, u"n")->id;
+TEST_F(AgentBiased, IsNotBiasedWhileTheShardIsBusy) {
+  const uint32_t id = Request(*agent_, u"n")->id;
   Lock(u"n");
   const core::Agent::Released released = agent_->EndOrBias(id);
   EXPECT_EQ(released.loss, Loss::kUnknown);
@@ -338,13 +338,13 @@ TEST_F(AgentBiased, IsOneOfAFew) {
   EXPECT_FALSE(agent_->IsHeld(id_));
 }
 
-TEST_F(AgentBiased, GivesWayToARequestForWhichTheTableIsTooFull) {
+TEST_F(AgentBiased, IsEndedForARequestForWhichTheTableIsTooFull) {
   Keep(u"n");
   const uint32_t before = UsedCells();
   std::u16string name(40, u'x');
   std::vector<uint32_t> held;
   for (;; ++name[0]) {
-    const auto answer = Ask(*agent_, name);
+    const auto answer = Request(*agent_, name);
     if (!answer.ok()) break;
     held.push_back(answer->id);
     if (!freed_.empty()) break;

@@ -31,7 +31,7 @@ class AgentPoll : public testing::Test {
   static segment::ResourceName NameOf(std::u16string_view name) {
     return {name.data(), static_cast<uint32_t>(name.size())};
   }
-  static uint32_t Ask(core::Agent& agent, std::u16string_view name) {
+  static uint32_t Request(core::Agent& agent, std::u16string_view name) {
     core::RequestParams request;
     return agent.Request(NameOf(name), request)->id;
   }
@@ -67,16 +67,16 @@ TEST_F(AgentPoll, NumbersItsSleepsUnlikeTheLastBearerOfItsEntry) {
 }
 
 TEST_F(AgentPoll, FindsNothingWhileNothingHasCome) {
-  Ask(*other_, u"n");
-  const uint32_t id = Ask(*agent_, u"n");
+  Request(*other_, u"n");
+  const uint32_t id = Request(*agent_, u"n");
   EXPECT_FALSE(agent_->PollFor(id, others_).has_value());
   EXPECT_THAT(others_, testing::IsEmpty());
 }
 
 // The agent that is about to grant the request needs the shard.
 TEST_F(AgentPoll, FindsAGrantWithoutEnteringTheShard) {
-  const uint32_t held = Ask(*other_, u"n");
-  const uint32_t id = Ask(*agent_, u"n");
+  const uint32_t held = Request(*other_, u"n");
+  const uint32_t id = Request(*agent_, u"n");
   other_->End(held);
   const Result<ShardLock> lock = Lock(u"n");
   ASSERT_TRUE(lock.ok());
@@ -88,10 +88,10 @@ TEST_F(AgentPoll, FindsAGrantWithoutEnteringTheShard) {
 }
 
 TEST_F(AgentPoll, LeavesTheEventsOfOtherRequestsToTheCaller) {
-  const uint32_t held = Ask(*other_, u"n");
-  Ask(*other_, u"m");
-  const uint32_t granted = Ask(*agent_, u"n");
-  const uint32_t id = Ask(*agent_, u"m");
+  const uint32_t held = Request(*other_, u"n");
+  Request(*other_, u"m");
+  const uint32_t granted = Request(*agent_, u"n");
+  const uint32_t id = Request(*agent_, u"m");
   other_->End(held);
   EXPECT_FALSE(agent_->PollFor(id, others_).has_value());
   ASSERT_EQ(others_.size(), 1U);
@@ -100,8 +100,8 @@ TEST_F(AgentPoll, LeavesTheEventsOfOtherRequestsToTheCaller) {
 
 // Between the two sleeps the agent checks or polls its lock, without a system call.
 TEST_F(AgentPoll, DrainsItsDoorbellBeforeItsNextSleep) {
-  const uint32_t held = Ask(*other_, u"n");
-  Ask(*agent_, u"n");
+  const uint32_t held = Request(*other_, u"n");
+  Request(*agent_, u"n");
   ASSERT_TRUE(agent_->GoToSleep());
   other_->End(held);
   ASSERT_TRUE(IsReadable(agent_->doorbell_fd()));
@@ -117,16 +117,16 @@ TEST_F(AgentPoll, DrainsItsDoorbellBeforeItsNextSleep) {
 // A ring without an event does not end the wait, and must not make the rest of it a loop.
 TEST_F(AgentPoll, DrainsItsDoorbellAlsoInABlockingWait) {
   constexpr uint64_t kNs = 20'000'000;
-  Ask(*other_, u"n");
-  const uint32_t id = Ask(*agent_, u"n");
+  Request(*other_, u"n");
+  const uint32_t id = Request(*agent_, u"n");
   attachment_->host().Ring(agent_->ref());
   EXPECT_FALSE(agent_->WaitFor(id, kNs, others_).has_value());
   EXPECT_FALSE(IsReadable(agent_->doorbell_fd()));
 }
 
 TEST_F(AgentPoll, KeepsARingThatComesAfterItHasAnnouncedItsSleep) {
-  const uint32_t held = Ask(*other_, u"n");
-  Ask(*agent_, u"n");
+  const uint32_t held = Request(*other_, u"n");
+  Request(*agent_, u"n");
   agent_->OnDoorbellRung();
   ASSERT_TRUE(agent_->GoToSleep());
   other_->End(held);
@@ -135,9 +135,9 @@ TEST_F(AgentPoll, KeepsARingThatComesAfterItHasAnnouncedItsSleep) {
 
 // A thread that waits, again and again, never comes to the sweep of its loop.
 TEST_F(AgentPoll, SweepsBetweenTwoWaitsIfItHasNotFor1Second) {
-  const uint32_t id = Ask(*agent_, u"n");
+  const uint32_t id = Request(*agent_, u"n");
   ASSERT_NE(agent_->EndOrBias(id).slot, core::BiasedSlots::kNone);
-  Ask(*other_, u"n");  // closes the record, which a sweep ends
+  Request(*other_, u"n");  // closes the record, which a sweep ends
   agent_->SweepIfDue();
   EXPECT_FALSE(agent_->IsBiasedSlot(0));
 }

@@ -26,7 +26,7 @@ namespace {
 using segment::OperationState;
 using segment::ShardLock;
 
-constexpr std::u16string_view kAskedName = u"asked";
+constexpr std::u16string_view kRequestedName = u"requested";
 
 class AgentOperations : public testing::Test {
  protected:
@@ -44,7 +44,7 @@ class AgentOperations : public testing::Test {
 
   segment::Segment& Table() const { return attachment_->lock_table().segment(); }
   uint32_t Shard() const { return Name().ShardIn(Table()); }
-  static segment::ResourceName Name() { return {kAskedName.data(), kAskedName.size()}; }
+  static segment::ResourceName Name() { return {kRequestedName.data(), kRequestedName.size()}; }
   segment::CellId Head() const { return Table().shard(Shard()).publications.Get(); }
 
   void Lock() {
@@ -106,13 +106,13 @@ class AgentOperations : public testing::Test {
     EXPECT_EQ(answer->outcome, core::RequestOutcome::kQueued);
   }
 
-  core::Agent::Answer Ask(core::Agent& agent) {
+  core::Agent::Answer Request(core::Agent& agent) {
     core::RequestParams request;
     const auto answer = agent.Request(Name(), request);
     EXPECT_TRUE(answer.ok());
     return answer.ok() ? *answer : core::Agent::Answer{core::RequestOutcome::kMissed, 0, 0};
   }
-  core::RequestOutcome Ask() { return Ask(*agent_).outcome; }
+  core::RequestOutcome Request() { return Request(*agent_).outcome; }
   // A process that was inside executes the publication list, and dies before it rings any agent.
   void ExecuteAndDie() {
     const segment::ProcessRef dead{1, 1};
@@ -153,7 +153,7 @@ class AgentOperations : public testing::Test {
   std::optional<ShardLock> lock_;
 };
 
-TEST_F(AgentOperations, KeepTheirRoomAfterTheAnswerUntilTheyAreOutOfTheIntake) {
+TEST_F(AgentOperations, KeepTheirCellsAfterTheAnswerUntilTheyAreOutOfThePublicationList) {
   PublishAroundARepair();
   const segment::CellId id = Head();
   ASSERT_NE(id, segment::kNoCell);
@@ -169,7 +169,7 @@ TEST_F(AgentOperations, KeepTheirRoomAfterTheAnswerUntilTheyAreOutOfTheIntake) {
 }
 
 // The shard was busy again when the answer was read: the worker enters once it is free.
-TEST_F(AgentOperations, GiveTheirRoomBackOnceTheyAreOutOfTheIntake) {
+TEST_F(AgentOperations, FreeTheirCellsOnceTheyAreOutOfThePublicationList) {
   PublishAroundARepair();
   std::vector<core::RequestEvent> events;
   agent_->TakeEvents(events);
@@ -201,7 +201,7 @@ TEST_F(AgentOperations, AreNotWrittenByTheWorkerThatEntersLater) {
   EXPECT_EQ(cell.state.Get(), segment::CellState::kWaiting);
 }
 
-TEST_F(AgentOperations, GiveTheirRoomBackWhenTheAnswerOfARepairIsRead) {
+TEST_F(AgentOperations, FreeTheirCellsWhenTheAnswerOfARepairIsRead) {
   PublishAroundARepair();
   Unlock();
   while (segment::LockWord(Table(), Shard()).IsLocked()) std::this_thread::yield();  // a visit
@@ -217,7 +217,8 @@ TEST_F(AgentOperations, OfAllAgentsOfAProcessShareAnExtent) {
     agents.push_back(*core::Agent::Open(SmallBucketIn(directory_), {2, i}));
   }
   Lock();
-  for (const auto& agent : agents) ASSERT_EQ(Ask(*agent).outcome, core::RequestOutcome::kQueued);
+  for (const auto& agent : agents)
+    ASSERT_EQ(Request(*agent).outcome, core::RequestOutcome::kQueued);
   EXPECT_EQ(ClaimedExtents(), 1U);
   Unlock();
 }
@@ -244,10 +245,10 @@ TEST_F(AgentOperations, LeaveTheLastExtentsToTheShards) {
   Unlock();
 }
 
-TEST_F(AgentOperations, AreAnsweredThoughWhoeverExecutesThemAtOnceDiesBeforeItTells) {
+TEST_F(AgentOperations, AreAnsweredThoughTheCombinerDiesAtOnceBeforeItAnswers) {
   Lock();
   ExecuteAndDieOnceItIsPublished();
-  EXPECT_EQ(Ask(), core::RequestOutcome::kQueued);
+  EXPECT_EQ(Request(), core::RequestOutcome::kQueued);
   ASSERT_TRUE(agent_->HasEvents());
   std::vector<core::RequestEvent> events;
   agent_->TakeEvents(events);
@@ -256,10 +257,10 @@ TEST_F(AgentOperations, AreAnsweredThoughWhoeverExecutesThemAtOnceDiesBeforeItTe
   Unlock();
 }
 
-// Damage hides whose it is, so it is marked without being executed.
+// Corruption hides whose it is, so it is marked without being executed.
 TEST_F(AgentOperations, DoNotTakeTheAnswerToAnEarlierOneForTheirs) {
   Lock();
-  ASSERT_EQ(Ask(), core::RequestOutcome::kQueued);
+  ASSERT_EQ(Request(), core::RequestOutcome::kQueued);
   const segment::CellId id = Head();
   ExecuteAndDie();
   const std::vector<core::RequestEvent> granted = Answers();
@@ -269,7 +270,7 @@ TEST_F(AgentOperations, DoNotTakeTheAnswerToAnEarlierOneForTheirs) {
   ExecuteAndDie();
   ASSERT_EQ(Answers().size(), 1U);
 
-  ASSERT_EQ(Ask(), core::RequestOutcome::kQueued);
+  ASSERT_EQ(Request(), core::RequestOutcome::kQueued);
   ASSERT_EQ(Head(), id);  // the same room
   segment::OperationAt(Table(), id)->agent_generation.Set(0);
   ExecuteAndDie();
@@ -285,9 +286,9 @@ class EndInThePublicationList : public AgentOperations {
   void SetUp() override {
     AgentOperations::SetUp();
     waiter_ = *core::Agent::Open(SmallBucketIn(directory_), {2, 2});
-    held_ = Ask(*agent_);
+    held_ = Request(*agent_);
     ASSERT_EQ(held_.outcome, core::RequestOutcome::kGranted);
-    ASSERT_EQ(Ask(*waiter_).outcome, core::RequestOutcome::kQueued);
+    ASSERT_EQ(Request(*waiter_).outcome, core::RequestOutcome::kQueued);
     ASSERT_TRUE(waiter_->GoToSleep());
     Lock();
   }
@@ -311,15 +312,15 @@ class EndInThePublicationList : public AgentOperations {
   core::Agent::Answer held_{};
 };
 
-TEST_F(EndInThePublicationList, IsFollowedByTheVisitThoughTheLoopOfItsAgentIsBlocked) {
+TEST_F(EndInThePublicationList, IsFollowedByTheDeferredEntryThoughTheLoopOfItsAgentIsBlocked) {
   End();
   ExecuteAndDie();
   EXPECT_TRUE(IsWaiterRung());  // also while another process is inside
   Unlock();
 }
 
-TEST_F(EndInThePublicationList, IsFollowedByAVisitThatHadBegunBefore) {
-  ASSERT_EQ(Ask(*agent_).outcome, core::RequestOutcome::kQueued);
+TEST_F(EndInThePublicationList, IsFollowedByADeferredEntryThatHadBegunBefore) {
+  ASSERT_EQ(Request(*agent_).outcome, core::RequestOutcome::kQueued);
   End();
   ExecuteAndDie();
   EXPECT_TRUE(IsWaiterRung());
@@ -341,15 +342,15 @@ TEST_F(EndInThePublicationList, IsFollowedThoughItsAgentIsClosedMeanwhile) {
   EXPECT_TRUE(IsWaiterRung());
 }
 
-TEST_F(AgentOperations, AreAnsweredThoughAnEarlierVisitIsOverAndWhoeverExecutesThemDies) {
+TEST_F(AgentOperations, AreAnsweredThoughAnEarlierDeferredEntryIsOverAndTheCombinerDies) {
   Lock();
-  EXPECT_EQ(Ask(), core::RequestOutcome::kQueued);
+  EXPECT_EQ(Request(), core::RequestOutcome::kQueued);
   const segment::OperationCell& first = *segment::OperationAt(Table(), Head());
   Unlock();
   while (first.state.Acquire() == OperationState::kPending) std::this_thread::yield();
   while (segment::LockWord(Table(), Shard()).IsLocked()) std::this_thread::yield();
   Lock();
-  EXPECT_EQ(Ask(), core::RequestOutcome::kQueued);
+  EXPECT_EQ(Request(), core::RequestOutcome::kQueued);
   ExecuteAndDie();
   std::vector<core::RequestEvent> events;
   while (events.empty()) {
@@ -367,9 +368,9 @@ TEST_F(AgentOperations, AreAnsweredThoughAnEarlierVisitIsOverAndWhoeverExecutesT
 
 // The visit's own operation was executed, and its shard is locked again. The cell has an operation
 // of another shard by now, which has the same order there.
-TEST_F(AgentOperations, AreNotTakenForThoseOfAnotherShardByAVisit) {
+TEST_F(AgentOperations, AreNotTakenForThoseOfAnotherShardByADeferredEntry) {
   Lock();
-  ASSERT_EQ(Ask(), core::RequestOutcome::kQueued);
+  ASSERT_EQ(Request(), core::RequestOutcome::kQueued);
   const segment::CellId id = Head();
   const uint64_t here = segment::OperationAt(Table(), id)->number.Get();
   const uint64_t order = here - segment::OperationNumber(Shard(), 0);

@@ -51,7 +51,7 @@ class AgentWatches : public testing::Test {
   std::unique_ptr<core::Agent> other_;
 };
 
-TEST_F(AgentWatches, FollowThoseWhomOnlyLostEventsHaveNamed) {
+TEST_F(AgentWatches, FollowAgentsThatOnlyLostEventsHaveNamed) {
   const Result<uint32_t> id = watcher_->OpenWatch(std::nullopt);
   ASSERT_TRUE(id.ok());
   LetOneComeAndDie();
@@ -63,14 +63,14 @@ TEST_F(AgentWatches, FollowThoseWhomOnlyLostEventsHaveNamed) {
   EXPECT_TRUE(IsItCleanedUp());
 }
 
-TEST_F(AgentWatches, OfOneNameDoNotKeepALaterOneFromFollowingThoseWhoCame) {
+TEST_F(AgentWatches, OfOneNameDoNotKeepALaterOneFromFollowingNewAgents) {
   ASSERT_TRUE(watcher_->OpenWatch(u"another").ok());
   LetOneComeAndDie();
   ASSERT_TRUE(watcher_->OpenWatch(std::nullopt).ok());
   EXPECT_TRUE(IsItCleanedUp());
 }
 
-TEST_F(AgentWatches, FollowThoseWhoCameDuringAPause) {
+TEST_F(AgentWatches, FollowAgentsThatCameDuringAPause) {
   const Result<uint32_t> id = watcher_->OpenWatch(std::nullopt);
   ASSERT_TRUE(watcher_->OpenWatch(u"another").ok());  // is open meanwhile
   watcher_->SetWatchPaused(*id, true);

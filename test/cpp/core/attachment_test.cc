@@ -245,7 +245,7 @@ TEST_F(AttachmentTest, LeavesWhatAnotherVersionUses) {
   EXPECT_NE(Attach(), nullptr);
 }
 
-TEST_F(AttachmentTest, IsOneForAllWhoReplaceWhatAnotherVersionHasLeft) {
+TEST_F(AttachmentTest, IsOneForAllThatReplaceTheFileOfAnotherVersion) {
   constexpr int kProcesses = 8;
   for (int round = 0; round < 20; ++round) {
     Attach().reset();
@@ -333,7 +333,7 @@ class RefusedLocks : public AttachmentTest, public testing::WithParamInterface<i
   }
 };
 
-TEST_P(RefusedLocks, AreAskedForOnceAtOpening) {
+TEST_P(RefusedLocks, AreCheckedOnceAtOpening) {
   Attach().reset();
   EXPECT_EQ(OpenWithout(F_OFD_GETLK, "F_OFD_GETLK"), 0);
 }

@@ -44,16 +44,16 @@ class BackgroundWorkerTest : public LockTableTest {
     return *std::move(lifeline);
   }
 
-  const TestDirectory place;
+  const TestDirectory test_directory;
   const Result<platform::BucketDirectory> directory =
-      platform::BucketDirectory::Open(place.path(), "worker");
+      platform::BucketDirectory::Open(test_directory.path(), "worker");
   core::LockTable lock_table = machine.LockTableOf(q);
   core::BackgroundWorker worker{lock_table, *directory, {.sweeps = false}};
 };
 
 TEST_F(BackgroundWorkerTest, CleansUpAfterAProcessThatIsDead) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   machine.Kill(p);
   ASSERT_TRUE(worker.Watch(p).ok());
   Until([this] { return IsCleanedUp(p); });
@@ -62,15 +62,15 @@ TEST_F(BackgroundWorkerTest, CleansUpAfterAProcessThatIsDead) {
 
 // The descriptors of a dying process close one after the other, which takes long where there is
 // much to free or little time to run.
-TEST_F(BackgroundWorkerTest, GoesOnAskingWhileAProcessIsDying) {
-  constexpr uint32_t kAskedOftenAtFirst = 200;
+TEST_F(BackgroundWorkerTest, ContinuesToCheckWhileAProcessIsDying) {
+  constexpr uint32_t kChecksAtFirst = 200;
   ASSERT_TRUE(worker.Watch(p).ok());
-  Until([this] { return machine.host().times_asked(p) > kAskedOftenAtFirst + 3; });
+  Until([this] { return machine.host().times_checked(p) > kChecksAtFirst + 3; });
   machine.Kill(p);
   Until([this] { return IsCleanedUp(p); });
 }
 
-TEST_F(BackgroundWorkerTest, LooksForOthersWhenItHasFoundSomebodyDead) {
+TEST_F(BackgroundWorkerTest, ChecksForOthersWhenItHasFoundADeadProcess) {
   machine.Kill(p);
   machine.Kill(r);
   ASSERT_TRUE(worker.Watch(p).ok());
@@ -100,7 +100,7 @@ TEST_F(BackgroundWorkerTest, WatchesTheNextProcessInTheSlotOfOneThatItWatches) {
 }
 
 // The process dies at any moment between the request of the other one and its watch.
-TEST_F(BackgroundWorkerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
+TEST_F(BackgroundWorkerTest, MissesNoDeathThatComesWhileAWatchBegins) {
   constexpr int kDeaths = 300;
   b.BePatient();  // its time is made up, and the worker's is not
   for (int i = 0; i < kDeaths; ++i) {
@@ -115,7 +115,7 @@ TEST_F(BackgroundWorkerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
       machine.Kill(holder);
       lifeline.reset();
     });
-    const core::RequestReply waiting = Ask(b, u"n");
+    const core::RequestReply waiting = Request(b, u"n");
     if (waiting.outcome == core::RequestOutcome::kQueued) {
       ASSERT_TRUE(worker.Watch(waiting.blocker.process).ok());
     }

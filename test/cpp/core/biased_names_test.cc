@@ -1,4 +1,4 @@
-// Names that are kept: what every other agent does with one (decision 0025).
+// Names that are biased: what every other agent does with one (decision 0025).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -22,11 +22,11 @@ using segment::CellState;
 
 class BiasedLocks : public LockTableTest {
  protected:
-  // Request 1 of agent a, released and kept.
+  // Request 1 of agent a, released and biased.
   void SetUp() override {
-    Ask(a, u"n");
+    Request(a, u"n");
     ASSERT_TRUE(a.EndOrBias(1));
-    record_ = a.kept().at(1);
+    record_ = a.biased().at(1);
   }
   void TearDown() override {
     EXPECT_THAT(segment::CheckInvariants(machine.segment()), testing::IsEmpty());
@@ -52,7 +52,7 @@ class BiasedLocks : public LockTableTest {
   std::u16string name_;
 };
 
-TEST_F(BiasedLocks, AreTakenAndGivenBackAgainAndAgain) {
+TEST_F(BiasedLocks, AreAcquiredAndReleasedAgainAndAgain) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(a.AcquireBiased(1));
     EXPECT_TRUE(IsHeld(1));
@@ -65,7 +65,7 @@ TEST_F(BiasedLocks, HaveALargerTokenEachTime) {
   ASSERT_TRUE(a.AcquireBiased(1));
   const uint64_t first = a.mine().at(1).token;
   ASSERT_TRUE(a.ReleaseBiased(1));
-  const uint64_t between = Ask(b, u"other").token;
+  const uint64_t between = Request(b, u"other").token;
   ASSERT_TRUE(a.AcquireBiased(1));
   EXPECT_LT(first, between);
   EXPECT_LT(between, a.mine().at(1).token);
@@ -130,7 +130,7 @@ TEST_F(BiasedLocks, AreGrantedToAnotherAgentAtOnce) {
 
 TEST_F(BiasedLocks, MakeAnotherWaitWhileTheyAreTaken) {
   ASSERT_TRUE(a.AcquireBiased(1));
-  const core::RequestReply reply = Ask(b, u"n");
+  const core::RequestReply reply = Request(b, u"n");
   EXPECT_EQ(reply.outcome, RequestOutcome::kQueued);
   EXPECT_EQ(reply.blocker.process, p);
   EXPECT_EQ(State(), CellState::kHeld);
@@ -161,21 +161,21 @@ TEST_F(BiasedLocks, AreStolenWhileTheyAreTaken) {
   EXPECT_FALSE(a.Holds(1));
 }
 
-TEST_F(BiasedLocks, AreNotKeptWhileSomebodyWaits) {
-  Ask(b, u"n");
-  Ask(c, u"n");
+TEST_F(BiasedLocks, AreNotBiasedWhileAnAgentWaits) {
+  Request(b, u"n");
+  Request(c, u"n");
   EXPECT_FALSE(b.EndOrBias(2));
   EXPECT_TRUE(IsHeld(3));
 }
 
-TEST_F(BiasedLocks, AreNotKeptBesideAnotherHolder) {
-  Ask(b, u"s", kShared);
-  Ask(c, u"s", kShared);
+TEST_F(BiasedLocks, AreNotBiasedBesideAnotherHolder) {
+  Request(b, u"s", kShared);
+  Request(c, u"s", kShared);
   EXPECT_FALSE(b.EndOrBias(2));
   EXPECT_TRUE(IsHeld(3));
 }
 
-TEST_F(BiasedLocks, AreNotKeptWithALabelALimitOrAHoldLimit) {
+TEST_F(BiasedLocks, AreNotBiasedWithALabelALimitOrAHoldLimit) {
   for (const Options& options : {kLabelled, Limited(2), HeldFor(1'000'000), Inside(17)}) {
     const uint32_t id = IdOf(b, u"l", options);
     EXPECT_FALSE(b.EndOrBias(id));
@@ -183,7 +183,7 @@ TEST_F(BiasedLocks, AreNotKeptWithALabelALimitOrAHoldLimit) {
   }
 }
 
-TEST_F(BiasedLocks, AreNotKeptUnderTheEyesOfAWatcher) {
+TEST_F(BiasedLocks, AreNotBiasedUnderTheEyesOfAWatcher) {
   segment::WatchRegistry(machine.segment()).Add(b.ref());
   EXPECT_EQ(State(), CellState::kRevoked);
   const uint32_t id = IdOf(c, u"w");
@@ -237,7 +237,7 @@ TEST_F(BiasedLocks, ShowNoHolderWhileTheyAreIdle) {
   EXPECT_TRUE(core::HoldersOf(lock_table, NameOf(u"n"), 9, kShardTimeoutNs)->empty());
 }
 
-TEST_F(BiasedLocks, AreClosedForWhomeverPutsAnOperationIntoTheIntake) {
+TEST_F(BiasedLocks, AreRevokedForAnAgentThatPublishesAnOperation) {
   segment::RevokeBiased(machine.segment(), b.ref().index, record_.shard);
   EXPECT_EQ(State(), CellState::kRevoked);
   EXPECT_FALSE(a.AcquireBiased(1));
@@ -250,7 +250,7 @@ struct Overtaken {
   FakeAgent* a;
   FakeAgent* c;
   int countdown;
-  uint32_t id;                    // of the request that a has kept
+  uint32_t id;                    // of the request that a has biased
   std::vector<uint32_t> extents;  // that were taken from the shard
 
   // The second code unit makes the cells look like biased records.
@@ -279,12 +279,12 @@ TEST_F(BiasedLocks, AreNotClosedWhereTheTextOfAnOperationStandsByNow) {
   segment::Segment& segment = machine.segment();
   const uint32_t shard = record_.shard;
   for (int loads = 1;; ++loads) {
-    if (a.kept().empty()) {
+    if (a.biased().empty()) {
       const uint32_t id = IdOf(a, u"n");
       ASSERT_TRUE(a.EndOrBias(id));
-      record_ = a.kept().at(id);
+      record_ = a.biased().at(id);
     }
-    Overtaken overtaken{&machine, &a, &c, loads, a.kept().begin()->first, {}};
+    Overtaken overtaken{&machine, &a, &c, loads, a.biased().begin()->first, {}};
     segment::store_observer = {nullptr, &overtaken, &Overtaken::OnLoad};
     segment::RevokeBiased(segment, b.ref().index, shard);
     segment::store_observer = {};
@@ -315,20 +315,20 @@ TEST_F(BiasedLocks, ThatADeadAgentHasTakenAreReaped) {
   EXPECT_TRUE(IsHeld(2));
 }
 
-TEST_F(BiasedLocks, GiveBackTheirCellsWithTheirAgent) {
+TEST_F(BiasedLocks, FreeTheirCellsWithTheirAgent) {
   ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 
 TEST_F(BiasedLocks, KeepTheirCellWhenAnotherTakesTheName) {
-  Ask(b, u"n");
-  for (int i = 0; i < 8; ++i) Ask(c, std::u16string(1, static_cast<char16_t>('A' + i)));
+  Request(b, u"n");
+  for (int i = 0; i < 8; ++i) Request(c, std::u16string(1, static_cast<char16_t>('A' + i)));
   EXPECT_EQ(State(), CellState::kRevoked);
   EXPECT_EQ(a.RecordOf(record_).ticket.Get(), record_.ticket);
 }
 
 TEST_F(BiasedLocks, ThatWereClosedCostNothingOnceTheirAgentHasFreedThem) {
-  Ask(b, u"n");
+  Request(b, u"n");
   a.FreeBiased(1);
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_EQ(UsedCells(), 0U);
@@ -336,10 +336,10 @@ TEST_F(BiasedLocks, ThatWereClosedCostNothingOnceTheirAgentHasFreedThem) {
 
 TEST_F(BiasedLocks, AreClosedByARepair) {
   machine.segment().shard(record_.shard).dirty.Set(1);
-  Ask(b, u"n");
+  Request(b, u"n");
   EXPECT_EQ(State(), CellState::kRevoked);
-  for (const auto& place : machine.segment().shard(record_.shard).biased) {
-    EXPECT_EQ(place.Get(), segment::kNoCell);
+  for (const auto& slot : machine.segment().shard(record_.shard).biased) {
+    EXPECT_EQ(slot.Get(), segment::kNoCell);
   }
 }
 
@@ -351,7 +351,7 @@ TEST_F(BiasedLocks, ThatAreTakenSurviveARepair) {
   EXPECT_TRUE(IsHeld(2));
 }
 
-TEST_F(BiasedLocks, DoNotMatchTheWordsOfAnotherTicket) {
+TEST_F(BiasedLocks, DoNotMatchTheStatesOfAnotherTicket) {
   EXPECT_FALSE(segment::AcquireBiased(a.RecordOf(record_), record_.ticket + 1, {1, 1, 0}));
   EXPECT_NE(segment::BiasedHeldState(record_.ticket), segment::BiasedHeldState(record_.ticket + 1));
 }
@@ -368,8 +368,8 @@ TEST_F(BiasedLocks, LeaveNoNameBehindWhenAFullTableRefusesTheNextRequest) {
 
 TEST_F(BiasedLocks, HaveRoomForAFewInAShard) {
   segment::ShardHeader& shard = machine.segment().shard(record_.shard);
-  for (segment::Shared<segment::CellId>& place : shard.biased) {
-    if (place.Get() == segment::kNoCell) place.Set(record_.cell);
+  for (segment::Shared<segment::CellId>& slot : shard.biased) {
+    if (slot.Get() == segment::kNoCell) slot.Set(record_.cell);
   }
   ASSERT_TRUE(a.AcquireBiased(1));
   const std::u16string_view other = NameInShard(record_.shard);

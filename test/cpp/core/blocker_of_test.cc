@@ -25,53 +25,53 @@ class BlockerOfTest : public LockTableTest {
 };
 
 TEST_F(BlockerOfTest, IsTheHolderForTheFirstInTheQueue) {
-  Ask(a, u"n");
-  const Blocker blocker = Ask(b, u"n").blocker;
+  Request(a, u"n");
+  const Blocker blocker = Request(b, u"n").blocker;
   EXPECT_EQ(blocker.process, p);
   EXPECT_FALSE(blocker.several);
 }
 
 TEST_F(BlockerOfTest, IsThePredecessorFurtherBack) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  EXPECT_EQ(Ask(c, u"n").blocker.process, q);
+  Request(a, u"n");
+  Request(b, u"n");
+  EXPECT_EQ(Request(c, u"n").blocker.process, q);
 }
 
 TEST_F(BlockerOfTest, IsSeveralWhenThereAreSeveralHolders) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
-  EXPECT_TRUE(Ask(c, u"n").blocker.several);
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
+  EXPECT_TRUE(Request(c, u"n").blocker.several);
 }
 
 TEST_F(BlockerOfTest, AreAllHoldersForTheFirstInTheQueue) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
-  Ask(c, u"n");
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
+  Request(c, u"n");
   EXPECT_THAT(Blockers(c, 3), UnorderedElementsAre(p, q));
 }
 
 TEST_F(BlockerOfTest, NamesAProcessOnceThatHoldsSeveralTimes) {
-  Ask(a, u"n", kShared);
-  Ask(a2, u"n", kShared);
-  Ask(b, u"n");
+  Request(a, u"n", kShared);
+  Request(a2, u"n", kShared);
+  Request(b, u"n");
   EXPECT_THAT(Blockers(b, 3), ElementsAre(p));
 }
 
-TEST_F(BlockerOfTest, IsThePredecessorAloneFurtherBackAlsoWhenAsked) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(c, u"n");
+TEST_F(BlockerOfTest, IsThePredecessorAloneFurtherBackAlsoOnACall) {
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(c, u"n");
   EXPECT_THAT(Blockers(c, 3), ElementsAre(q));
 }
 
-TEST_F(BlockerOfTest, IsNobodyForALockThatIsHeld) {
-  Ask(a, u"n");
+TEST_F(BlockerOfTest, IsNoneForALockThatIsHeld) {
+  Request(a, u"n");
   EXPECT_THAT(Blockers(a, 1), IsEmpty());
 }
 
-TEST_F(BlockerOfTest, IsNobodyForARequestThatIsGone) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+TEST_F(BlockerOfTest, IsNoneForARequestThatIsGone) {
+  Request(a, u"n");
+  Request(b, u"n");
   const core::RecordRef record = b.mine().at(2).record;
   ASSERT_TRUE(b.End(2).ok());
   core::LockTable lock_table = b.lock_table();
@@ -82,11 +82,11 @@ TEST_F(BlockerOfTest, IsNobodyForARequestThatIsGone) {
 }
 
 TEST_F(BlockerOfTest, HoldersAreEachProcessOnceInWhateverMode) {
-  Ask(a, u"n", kShared);
-  Ask(a2, u"n", kShared);
-  Ask(b, u"n", kShared);
-  Ask(c, u"n");
-  Ask(c, u"m");
+  Request(a, u"n", kShared);
+  Request(a2, u"n", kShared);
+  Request(b, u"n", kShared);
+  Request(c, u"n");
+  Request(c, u"m");
   core::LockTable lock_table = c.lock_table();
   const auto holdings_of = [](segment::ProcessRef process, uint32_t count, bool is_exclusive) {
     return AllOf(Field(&core::Holdings::process, process), Field(&core::Holdings::count, count),

@@ -42,7 +42,7 @@ TEST_F(Capacity, LeavesNothingBehindWhenTheSegmentIsFull) {
   EXPECT_TRUE(TakeTableImage(machine) == full);
 }
 
-TEST_F(Capacity, ComesBackWholeFromAFullSegment) {
+TEST_F(Capacity, IsWholeAgainAfterAFullSegment) {
   const uint32_t taken = Fill(u"n");
   const auto mine = a.mine();
   for (const auto& [id, known] : mine) ASSERT_TRUE(a.End(id).ok());
@@ -71,13 +71,13 @@ TEST_F(Capacity, GivesToOthersWithoutARepair) {
 }
 
 TEST_F(Capacity, LeavesAShardTheExtentsThatItUses) {
-  const uint32_t kept = IdOf(b, u"n");
+  const uint32_t biased = IdOf(b, u"n");
   Fill(u"n");
   const auto mine = a.mine();
   for (const auto& [id, known] : mine) ASSERT_TRUE(a.End(id).ok());
   ASSERT_TRUE(a.TakeEvents().ok());
   EXPECT_EQ(Fill(OfAnotherShard(u"n")), kCells - kCellsPerExtent - 1);
-  EXPECT_TRUE(IsHeld(kept));
+  EXPECT_TRUE(IsHeld(biased));
   EXPECT_EQ(Outcome(c, u"n", kIfAvailable), RequestOutcome::kMissed);
 }
 
@@ -87,7 +87,7 @@ TEST_F(Capacity, MissesInsteadOfFailingWhenTheSegmentIsFull) {
 }
 
 TEST_F(Capacity, ClaimsNothingForANameThatCannotFit) {
-  Ask(a, u"n");
+  Request(a, u"n");
   const uint32_t free = FreeExtents();
   EXPECT_EQ(a.Request(1000, std::u16string(56 * 60, u'x'), kExclusive).status().code(),
             StatusCode::kSegmentFull);
@@ -103,20 +103,20 @@ TEST_F(Capacity, ClaimsNothingWhenTheFileSystemIsFullHalfway) {
 
 TEST_F(Capacity, TakesOneCellForAFurtherRequestOfALongName) {
   const std::u16string name(56 * 30, u'x');
-  Ask(a, name);
+  Request(a, name);
   const uint32_t used = UsedCells();
   EXPECT_EQ(Outcome(b, name), RequestOutcome::kQueued);
   EXPECT_EQ(UsedCells(), used + 1);
 }
 
 TEST_F(Capacity, CostsAtMost256BytesForARequestOfADistinctShortName) {
-  Ask(a, std::u16string(segment::kNameCellUnits, u'x'));
+  Request(a, std::u16string(segment::kNameCellUnits, u'x'));
   EXPECT_LE(UsedCells() * segment::kCellBytes, 256U);
 }
 
 TEST_F(Capacity, CostsLittleMoreThanItsUnitsForALongName) {
   constexpr uint32_t kUnits = 560;
-  Ask(a, std::u16string(segment::kNameCellUnits + kUnits, u'x'));
+  Request(a, std::u16string(segment::kNameCellUnits + kUnits, u'x'));
   EXPECT_EQ(UsedCells(), 2 + kUnits / segment::kTextCellUnits);
 }
 

@@ -46,27 +46,27 @@ void Arrange(CrashScene& scene, const CrashCase& crash_case, uint32_t situation)
     segment::WatchRegistry(scene.machine.segment()).Add(scene.second.ref());
   crash_case.prepare(scene);
   if (situation == 1) {
-    scene.Ask(scene.first, u"x", kShared);
-    scene.Ask(scene.doomed, u"x", kShared);
-    scene.Ask(scene.second, u"x");
-    scene.Ask(scene.doomed, u"y");
-    scene.Ask(scene.doomed_too, u"y");
-    scene.Ask(scene.first, u"y");
+    scene.Request(scene.first, u"x", kShared);
+    scene.Request(scene.doomed, u"x", kShared);
+    scene.Request(scene.second, u"x");
+    scene.Request(scene.doomed, u"y");
+    scene.Request(scene.doomed_too, u"y");
+    scene.Request(scene.first, u"y");
   }
   if (situation == 2) {
-    const uint32_t first = scene.Ask(scene.first, u"x");
-    const uint32_t second = scene.Ask(scene.second, kLong);
-    const uint32_t third = scene.Ask(scene.first, u"y");
+    const uint32_t first = scene.Request(scene.first, u"x");
+    const uint32_t second = scene.Request(scene.second, kLong);
+    const uint32_t third = scene.Request(scene.first, u"y");
     (void)scene.first.End(first);
     (void)scene.second.End(second);
     (void)scene.first.End(third);
   }
   scene.FallAsleep();
   if (situation == 3) {
-    const uint32_t holder = scene.Ask(scene.second, u"x");
-    scene.Ask(scene.doomed, u"x");
-    scene.Ask(scene.first, u"y");
-    scene.Ask(scene.second_too, u"y", kSteal);
+    const uint32_t holder = scene.Request(scene.second, u"x");
+    scene.Request(scene.doomed, u"x");
+    scene.Request(scene.first, u"y");
+    scene.Request(scene.second_too, u"y", kSteal);
     (void)scene.second.End(holder);
   }
   if (crash_case.ghost_is_dead) scene.machine.Kill(scene.ghost_process);
@@ -75,112 +75,112 @@ void Arrange(CrashScene& scene, const CrashCase& crash_case, uint32_t situation)
 // The ids that a scene gives begin with 1 in `prepare`.
 std::vector<CrashCase> CrashCases() {
   return {
-      {"FirstRequest", [](CrashScene&) {}, [](CrashScene& s) { s.Ask(s.doomed, u"a"); }},
+      {"FirstRequest", [](CrashScene&) {}, [](CrashScene& s) { s.Request(s.doomed, u"a"); }},
       {"GrantBesideOtherHolders",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a", kShared);
-         s.Ask(s.second, u"a", kShared);
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.second, u"a", kShared);
        },
-       [](CrashScene& s) { s.Ask(s.doomed, u"a", kShared); }},
+       [](CrashScene& s) { s.Request(s.doomed, u"a", kShared); }},
       {"Queued",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
-         s.Ask(s.second, u"a", kShared);
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"a", kShared);
        },
-       [](CrashScene& s) { s.Ask(s.doomed, u"a", kShared); }},
+       [](CrashScene& s) { s.Request(s.doomed, u"a", kShared); }},
       {"QueuedBehindItself",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a");
-         s.Ask(s.first, u"a");
+         s.Request(s.doomed, u"a");
+         s.Request(s.first, u"a");
        },
-       [](CrashScene& s) { s.Ask(s.doomed_too, u"a"); }},
-      {"Missed", [](CrashScene& s) { s.Ask(s.first, u"a"); },
-       [](CrashScene& s) { s.Ask(s.doomed, u"a", kIfAvailable); }},
-      {"NewLongName", [](CrashScene& s) { s.Ask(s.first, u"a"); },
-       [](CrashScene& s) { s.Ask(s.doomed, kLong); }},
+       [](CrashScene& s) { s.Request(s.doomed_too, u"a"); }},
+      {"Missed", [](CrashScene& s) { s.Request(s.first, u"a"); },
+       [](CrashScene& s) { s.Request(s.doomed, u"a", kIfAvailable); }},
+      {"NewLongName", [](CrashScene& s) { s.Request(s.first, u"a"); },
+       [](CrashScene& s) { s.Request(s.doomed, kLong); }},
       {"NewExtent",
        [](CrashScene& s) {
-         for (const char16_t* name : {u"a", u"b", u"c", u"d", u"e", u"f"}) s.Ask(s.first, name);
-         s.Ask(s.second, u"a");
+         for (const char16_t* name : {u"a", u"b", u"c", u"d", u"e", u"f"}) s.Request(s.first, name);
+         s.Request(s.second, u"a");
        },
        [](CrashScene& s) {
-         s.Ask(s.doomed, kLong);
-         s.Ask(s.doomed, std::u16string(120, u'm'));
+         s.Request(s.doomed, kLong);
+         s.Request(s.doomed, std::u16string(120, u'm'));
        }},
       {"StealFromSeveral",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a", kShared);
-         s.Ask(s.second, u"a", kShared);
-         s.Ask(s.doomed_too, u"a", kShared);
-         s.Ask(s.second_too, u"a", kShared);
-         s.Ask(s.first, u"a");
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.second, u"a", kShared);
+         s.Request(s.doomed_too, u"a", kShared);
+         s.Request(s.second_too, u"a", kShared);
+         s.Request(s.first, u"a");
        },
-       [](CrashScene& s) { s.Ask(s.doomed, u"a", kSteal); }},
+       [](CrashScene& s) { s.Request(s.doomed, u"a", kSteal); }},
       {"StealFromOneBeforeAQueue",
        [](CrashScene& s) {
-         s.Ask(s.first, kLong);
-         s.Ask(s.second, kLong, kShared);
-         s.Ask(s.second_too, kLong, kShared);
+         s.Request(s.first, kLong);
+         s.Request(s.second, kLong, kShared);
+         s.Request(s.second_too, kLong, kShared);
        },
-       [](CrashScene& s) { s.Ask(s.doomed, kLong, kSteal); }},
-      {"StealFromNobody", [](CrashScene& s) { s.Ask(s.first, u"b"); },
-       [](CrashScene& s) { s.Ask(s.doomed, u"a", kSteal); }},
-      {"ReleaseOfTheLast", [](CrashScene& s) { s.Ask(s.doomed, kLong); },
+       [](CrashScene& s) { s.Request(s.doomed, kLong, kSteal); }},
+      {"StealFromNobody", [](CrashScene& s) { s.Request(s.first, u"b"); },
+       [](CrashScene& s) { s.Request(s.doomed, u"a", kSteal); }},
+      {"ReleaseOfTheLast", [](CrashScene& s) { s.Request(s.doomed, kLong); },
        [](CrashScene& s) { (void)s.doomed.End(1); }},
       {"ReleaseGrantsOne",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a");
-         s.Ask(s.first, u"a");
-         s.Ask(s.second, u"a");
+         s.Request(s.doomed, u"a");
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"a");
        },
        [](CrashScene& s) { (void)s.doomed.End(1); }},
       {"ReleaseGrantsSeveral",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a");
-         s.Ask(s.first, u"a", kShared);
-         s.Ask(s.second, u"a", kShared);
-         s.Ask(s.second_too, u"a", kShared);
-         s.Ask(s.first, u"a");
-         s.Ask(s.second, u"a", kShared);
+         s.Request(s.doomed, u"a");
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.second, u"a", kShared);
+         s.Request(s.second_too, u"a", kShared);
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"a", kShared);
        },
        [](CrashScene& s) { (void)s.doomed.End(1); }},
       {"ReleaseOfOneOfSeveral",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a", kShared);
-         s.Ask(s.doomed, u"a", kShared);
-         s.Ask(s.second, u"a", kShared);
-         s.Ask(s.first, u"a");
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.doomed, u"a", kShared);
+         s.Request(s.second, u"a", kShared);
+         s.Request(s.first, u"a");
        },
        [](CrashScene& s) { (void)s.doomed.End(2); }},
       {"AbortAtTheHead",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a", kShared);
-         s.Ask(s.doomed, u"a");
-         s.Ask(s.second, u"a", kShared);
-         s.Ask(s.second_too, u"a", kShared);
-         s.Ask(s.first, u"a");
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.doomed, u"a");
+         s.Request(s.second, u"a", kShared);
+         s.Request(s.second_too, u"a", kShared);
+         s.Request(s.first, u"a");
        },
        [](CrashScene& s) { (void)s.doomed.End(2); }},
       {"AbortInTheMiddle",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
-         s.Ask(s.second, u"a");
-         s.Ask(s.doomed, u"a");
-         s.Ask(s.second_too, u"a");
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"a");
+         s.Request(s.doomed, u"a");
+         s.Request(s.second_too, u"a");
        },
        [](CrashScene& s) { (void)s.doomed.End(3); }},
       {"AbortAtTheTail",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
-         s.Ask(s.second, u"a");
-         s.Ask(s.doomed, u"a");
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"a");
+         s.Request(s.doomed, u"a");
        },
        [](CrashScene& s) { (void)s.doomed.End(3); }},
       {"EndOfAnUnreadGrant",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
-         s.Ask(s.doomed, u"a");
-         s.Ask(s.second, u"a");
+         s.Request(s.first, u"a");
+         s.Request(s.doomed, u"a");
+         s.Request(s.second, u"a");
        },
        [](CrashScene& s) {
          (void)s.doomed.End(2);
@@ -188,111 +188,115 @@ std::vector<CrashCase> CrashCases() {
        }},
       {"EndOfAnAgent",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a");
-         s.Ask(s.first, u"a", kShared);
-         s.Ask(s.second, u"a", kShared);
-         s.Ask(s.second, u"b");
-         s.Ask(s.doomed, u"b");
-         s.Ask(s.doomed, kLong, kShared);
-         s.Ask(s.first, kLong);
+         s.Request(s.doomed, u"a");
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.second, u"a", kShared);
+         s.Request(s.second, u"b");
+         s.Request(s.doomed, u"b");
+         s.Request(s.doomed, kLong, kShared);
+         s.Request(s.first, kLong);
        },
        [](CrashScene& s) {
          (void)s.doomed.lock_table().TerminateAgent(s.doomed.ref(), kShardTimeoutNs);
        }},
       {"CleanUpAfterAProcess",
        [](CrashScene& s) {
-         s.Ask(s.ghost, u"a");
-         s.Ask(s.first, u"a", kShared);
-         s.Ask(s.ghost, u"a");
-         s.Ask(s.second, u"a", kShared);
-         s.Ask(s.ghost, kLong);
-         s.Ask(s.doomed, kLong);
-         s.Ask(s.second, kLong);
+         s.Request(s.ghost, u"a");
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.ghost, u"a");
+         s.Request(s.second, u"a", kShared);
+         s.Request(s.ghost, kLong);
+         s.Request(s.doomed, kLong);
+         s.Request(s.second, kLong);
        },
        CleanUpGhost, true},
       {"Repair",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a", kShared);
-         s.Ask(s.second, u"a", kShared);
-         s.Ask(s.ghost, u"a");
-         s.Ask(s.second_too, u"a", kShared);
-         s.Ask(s.doomed, u"b");
-         s.Ask(s.ghost, kLong);
-         s.Ask(s.first, kLong);
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.second, u"a", kShared);
+         s.Request(s.ghost, u"a");
+         s.Request(s.second_too, u"a", kShared);
+         s.Request(s.doomed, u"b");
+         s.Request(s.ghost, kLong);
+         s.Request(s.first, kLong);
          MarkDirty(s);
        },
        RepairAll, true},
       {"GrantAtTheLimit",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a", Limited(3));
-         s.Ask(s.second, u"a", Limited(2));
+         s.Request(s.first, u"a", Limited(3));
+         s.Request(s.second, u"a", Limited(2));
        },
-       [](CrashScene& s) { s.Ask(s.doomed, u"a", Limited(3)); }},
+       [](CrashScene& s) { s.Request(s.doomed, u"a", Limited(3)); }},
       {"ReleaseUnderALimit",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a", Limited(2));
-         s.Ask(s.first, u"a", Limited(2));
-         s.Ask(s.second, u"a", Limited(2));
-         s.Ask(s.second_too, u"a", Limited(3));
-         s.Ask(s.first, u"a", Limited(3));
+         s.Request(s.doomed, u"a", Limited(2));
+         s.Request(s.first, u"a", Limited(2));
+         s.Request(s.second, u"a", Limited(2));
+         s.Request(s.second_too, u"a", Limited(3));
+         s.Request(s.first, u"a", Limited(3));
        },
        [](CrashScene& s) { (void)s.doomed.End(1); }},
       {"RequestWithALabelAndAHoldLimit", [](CrashScene&) {},
-       [](CrashScene& s) { s.Ask(s.doomed, u"a", {.hold_limit_ns = kHoldNs, .label = kLong}); }},
+       [](CrashScene& s) {
+         s.Request(s.doomed, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
+       }},
       {"EndOfALabelledRequest",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a", kLabelled);
-         s.Ask(s.first, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
+         s.Request(s.doomed, u"a", kLabelled);
+         s.Request(s.first, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
        },
        [](CrashScene& s) { (void)s.doomed.End(1); }},
       {"ExpiryOfItsOwnLock",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a", HeldFor(kHoldNs));
-         s.Ask(s.first, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
-         s.Ask(s.second, u"a");
+         s.Request(s.doomed, u"a", HeldFor(kHoldNs));
+         s.Request(s.first, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
+         s.Request(s.second, u"a");
        },
        [](CrashScene& s) { EnforceHoldLimits(s, 1); }},
       {"ExpiryOfALockOfOthers",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a", {.mode = LockMode::kShared, .hold_limit_ns = kHoldNs});
-         s.Ask(s.second, u"a", kShared);
-         s.Ask(s.second_too, u"a", {.mode = LockMode::kShared, .limit = 2, .label = kLong});
-         s.Ask(s.doomed, u"a", kLabelled);
-         s.Ask(s.first, u"a", kShared);
+         s.Request(s.first, u"a", {.mode = LockMode::kShared, .hold_limit_ns = kHoldNs});
+         s.Request(s.second, u"a", kShared);
+         s.Request(s.second_too, u"a", {.mode = LockMode::kShared, .limit = 2, .label = kLong});
+         s.Request(s.doomed, u"a", kLabelled);
+         s.Request(s.first, u"a", kShared);
        },
        [](CrashScene& s) { EnforceHoldLimits(s, 4); }},
       {"ExpiryOfTheLastUse",
-       [](CrashScene& s) { s.Ask(s.doomed, kLong, {.hold_limit_ns = kHoldNs, .label = kLong}); },
+       [](CrashScene& s) {
+         s.Request(s.doomed, kLong, {.hold_limit_ns = kHoldNs, .label = kLong});
+       },
        [](CrashScene& s) { EnforceHoldLimits(s, 1); }},
       {"NoticeOfAnExpiredLock",
-       [](CrashScene& s) { s.Ask(s.doomed, u"a", {.hold_limit_ns = kHoldNs, .label = kLong}); },
+       [](CrashScene& s) { s.Request(s.doomed, u"a", {.hold_limit_ns = kHoldNs, .label = kLong}); },
        [](CrashScene& s) {
          EnforceHoldLimits(s, 1);
          (void)s.doomed.TakeEvents();
        }},
       {"StealFromAHoldLimit",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
-         s.Ask(s.second, u"a", HeldFor(kHoldNs));
+         s.Request(s.first, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
+         s.Request(s.second, u"a", HeldFor(kHoldNs));
        },
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a", {.steal = true, .hold_limit_ns = kHoldNs, .label = u"stealer"});
+         s.Request(s.doomed, u"a", {.steal = true, .hold_limit_ns = kHoldNs, .label = u"stealer"});
        }},
       {"RepairOfLimits",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a", Limited(1));
-         s.Ask(s.second, u"a", kShared);
-         s.Ask(s.ghost, u"a", Limited(3));
-         s.Ask(s.doomed, u"a", {.mode = LockMode::kShared, .limit = 3, .label = u"third"});
-         s.Ask(s.second_too, u"b", {.hold_limit_ns = kHoldNs, .label = kLong});
-         s.Ask(s.doomed, u"b", HeldFor(kHoldNs));
+         s.Request(s.first, u"a", Limited(1));
+         s.Request(s.second, u"a", kShared);
+         s.Request(s.ghost, u"a", Limited(3));
+         s.Request(s.doomed, u"a", {.mode = LockMode::kShared, .limit = 3, .label = u"third"});
+         s.Request(s.second_too, u"b", {.hold_limit_ns = kHoldNs, .label = kLong});
+         s.Request(s.doomed, u"b", HeldFor(kHoldNs));
          MarkDirty(s);
        },
        RepairAll, true},
       {"DisowningDamagedLocks",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
-         s.Ask(s.second, u"a");
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"a");
          for (uint32_t i = 0; i < s.machine.segment().geometry().shards; ++i) {
            s.machine.segment().shard(i).lock_word.Set(s.doomed_process.ToShortWord());
          }
@@ -300,25 +304,25 @@ std::vector<CrashCase> CrashCases() {
        [](CrashScene& s) {
          segment::DisownShards(s.machine.segment(), s.doomed_process, s.machine.host());
        }},
-      {"BeginningToWatch", [](CrashScene& s) { s.Ask(s.first, u"a"); },
+      {"BeginningToWatch", [](CrashScene& s) { s.Request(s.first, u"a"); },
        [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Add(s.doomed.ref()); }},
       {"EndOfWatching",
        [](CrashScene& s) {
          segment::WatchRegistry(s.machine.segment()).Add(s.doomed.ref());
-         s.Ask(s.first, u"a");
+         s.Request(s.first, u"a");
        },
        [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Remove(s.doomed.ref()); }},
-      {"ReleaseThatKeeps", [](CrashScene& s) { s.Ask(s.doomed, kLong); },
+      {"ReleaseThatKeeps", [](CrashScene& s) { s.Request(s.doomed, kLong); },
        [](CrashScene& s) { s.doomed.EndOrBias(1); }},
       {"TakeOfAKeptName",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a");
+         s.Request(s.doomed, u"a");
          s.doomed.EndOrBias(1);
        },
        [](CrashScene& s) { s.doomed.AcquireBiased(1, LockMode::kShared); }, false, true},
       {"TwoHoldsOfAKeptName",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a");
+         s.Request(s.doomed, u"a");
          s.doomed.EndOrBias(1);
        },
        [](CrashScene& s) {
@@ -329,46 +333,46 @@ std::vector<CrashCase> CrashCases() {
        false, true},
       {"RequestForANameThatAnotherKeeps",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
+         s.Request(s.first, u"a");
          s.first.EndOrBias(1);
        },
-       [](CrashScene& s) { s.Ask(s.doomed, u"a"); }},
+       [](CrashScene& s) { s.Request(s.doomed, u"a"); }},
       {"RequestForANameThatAnotherHasTaken",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
+         s.Request(s.first, u"a");
          if (s.first.EndOrBias(1)) s.first.AcquireBiased(1, LockMode::kShared);
        },
-       [](CrashScene& s) { s.Ask(s.doomed, u"a"); }},
+       [](CrashScene& s) { s.Request(s.doomed, u"a"); }},
       {"StealOfATakenName",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
+         s.Request(s.first, u"a");
          if (s.first.EndOrBias(1)) s.first.AcquireBiased(1);
        },
-       [](CrashScene& s) { s.Ask(s.doomed, u"a", kSteal); }},
+       [](CrashScene& s) { s.Request(s.doomed, u"a", kSteal); }},
       {"ReleaseOfATakenNameThatIsWanted",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a");
+         s.Request(s.doomed, u"a");
          if (s.doomed.EndOrBias(1)) s.doomed.AcquireBiased(1);
-         s.Ask(s.first, u"a");
+         s.Request(s.first, u"a");
        },
        [](CrashScene& s) {
-         if (s.doomed.kept().contains(1)) s.doomed.ReleaseBiased(1);
+         if (s.doomed.biased().contains(1)) s.doomed.ReleaseBiased(1);
        },
        false, true},
       {"EndOfARevokedRecord",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a");
+         s.Request(s.doomed, u"a");
          s.doomed.EndOrBias(1);
-         s.Ask(s.first, u"a");
+         s.Request(s.first, u"a");
        },
        [](CrashScene& s) { s.doomed.FreeBiased(1); }, false, true},
       {"EndOfAnAgentThatKeeps",
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a");
-         s.Ask(s.doomed, kLong);
+         s.Request(s.doomed, u"a");
+         s.Request(s.doomed, kLong);
          s.doomed.EndOrBias(1);
          if (s.doomed.EndOrBias(2)) s.doomed.AcquireBiased(2);
-         s.Ask(s.first, u"a");
+         s.Request(s.first, u"a");
        },
        [](CrashScene& s) {
          (void)s.doomed.lock_table().TerminateAgent(s.doomed.ref(), kShardTimeoutNs);
@@ -376,9 +380,9 @@ std::vector<CrashCase> CrashCases() {
        false, true},
       {"RepairOfKeptNames",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
-         s.Ask(s.second, kLong);
-         s.Ask(s.ghost, u"c");
+         s.Request(s.first, u"a");
+         s.Request(s.second, kLong);
+         s.Request(s.ghost, u"c");
          s.first.EndOrBias(1);
          if (s.second.EndOrBias(2)) s.second.AcquireBiased(2);
          s.ghost.EndOrBias(3);
@@ -387,16 +391,16 @@ std::vector<CrashCase> CrashCases() {
        RepairAll, true},
       {"BeginningToWatchKeptNames",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
-         s.Ask(s.second, kLong);
+         s.Request(s.first, u"a");
+         s.Request(s.second, kLong);
          s.first.EndOrBias(1);
          if (s.second.EndOrBias(2)) s.second.AcquireBiased(2);
        },
        [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Add(s.doomed.ref()); }},
       {"SnapshotOfKeptNames",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
-         s.Ask(s.second, u"b");
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"b");
          s.first.EndOrBias(1);
          if (s.second.EndOrBias(2)) s.second.AcquireBiased(2);
        },
@@ -406,9 +410,9 @@ std::vector<CrashCase> CrashCases() {
        }},
       {"Snapshot",
        [](CrashScene& s) {
-         s.Ask(s.first, u"a");
-         s.Ask(s.second, u"b");
-         s.Ask(s.second, u"a");
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"b");
+         s.Request(s.second, u"a");
        },
        [](CrashScene& s) {
          core::LockTable lock_table = s.doomed.lock_table();

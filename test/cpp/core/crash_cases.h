@@ -20,7 +20,7 @@ struct CrashCase {
   std::function<void(CrashScene&)> prepare;
   std::function<void(CrashScene&)> operate;  // by the doomed process
   bool ghost_is_dead = false;
-  bool is_of_biased = false;  // of a record that is kept: there is none while a process watches
+  bool is_of_biased = false;  // of a record that is biased: there is none while a process watches
 };
 
 std::vector<CrashCase> CrashCases();

@@ -20,7 +20,7 @@ TEST(HoldLimitTimers, GivesTheEarliest) {
   EXPECT_EQ(watch.First().record.cell, kSecond.cell);
 }
 
-TEST(HoldLimitTimers, MovesWhatWasLookedAt) {
+TEST(HoldLimitTimers, MovesTheCheckedEntries) {
   HoldLimitTimers watch;
   watch.Add(kFirst, 200);
   watch.Add(kSecond, 100);
@@ -41,7 +41,7 @@ TEST(HoldLimitTimers, BringsForwardWhatIsAddedAgain) {
   EXPECT_EQ(watch.NextDueNs(), HoldLimitTimers::kNever);
 }
 
-TEST(HoldLimitTimers, KeepsWhatALookRemembers) {
+TEST(HoldLimitTimers, KeepsTheEntriesOfACheck) {
   HoldLimitTimers watch;
   watch.Add(kFirst, 100);
   HoldLimitTimers::Task task = watch.First();
@@ -57,7 +57,7 @@ TEST(HoldLimitTimers, ForgetsWhatWasRemoved) {
   EXPECT_EQ(watch.NextDueNs(), HoldLimitTimers::kNever);
 }
 
-TEST(HoldLimitTimers, DoesNotBringBackWhatWasRemovedDuringTheLook) {
+TEST(HoldLimitTimers, DoesNotRestoreEntriesThatWereRemovedDuringTheCheck) {
   HoldLimitTimers watch;
   watch.Add(kFirst, 100);
   const HoldLimitTimers::Task task = watch.First();

@@ -33,7 +33,7 @@ class HoldLimits : public LockTableTest {
 };
 
 TEST_F(HoldLimits, LeaveALockAloneUntilItsTimeIsOver) {
-  Ask(a, u"n", HeldFor(kLimitNs));
+  Request(a, u"n", HeldFor(kLimitNs));
   Pass(kLimitNs - 1);
   EXPECT_EQ(a.EnforceHoldLimits(1), Now() + 1);
   EXPECT_TRUE(IsHeld(1));
@@ -43,18 +43,18 @@ TEST_F(HoldLimits, LeaveALockAloneUntilItsTimeIsOver) {
 }
 
 // P13
-TEST_F(HoldLimits, NeverTakeALockThatWasAskedForWithout) {
-  Ask(a, u"n");
-  Ask(b, u"n", HeldFor(kLimitNs));
+TEST_F(HoldLimits, NeverTakeALockThatWasRequestedWithout) {
+  Request(a, u"n");
+  Request(b, u"n", HeldFor(kLimitNs));
   Pass(kYearNs);
   (void)a.EnforceHoldLimits(1);
   (void)b.EnforceHoldLimits(2);
   EXPECT_TRUE(IsHeld(1));
 }
 
-TEST_F(HoldLimits, GrantToTheNextAndTellBoth) {
-  Ask(a, u"n", HeldFor(kLimitNs));
-  Ask(b, u"n");
+TEST_F(HoldLimits, GrantToTheNextAndNotifyBoth) {
+  Request(a, u"n", HeldFor(kLimitNs));
+  Request(b, u"n");
   a.FallAsleep();
   b.FallAsleep();
   Pass(kLimitNs);
@@ -68,10 +68,10 @@ TEST_F(HoldLimits, GrantToTheNextAndTellBoth) {
   EXPECT_TRUE(b.Holds(2));
 }
 
-TEST_F(HoldLimits, AreKeptByWhoeverWaitsAlsoFurtherBack) {
-  Ask(a, u"n", HeldFor(kLimitNs));
-  Ask(b, u"n");
-  Ask(c, u"n");
+TEST_F(HoldLimits, AreEnforcedByEachWaiterAlsoFurtherBack) {
+  Request(a, u"n", HeldFor(kLimitNs));
+  Request(b, u"n");
+  Request(c, u"n");
   Pass(kLimitNs);
   (void)c.EnforceHoldLimits(3);
   EXPECT_TRUE(IsHeld(2));
@@ -79,9 +79,9 @@ TEST_F(HoldLimits, AreKeptByWhoeverWaitsAlsoFurtherBack) {
 }
 
 TEST_F(HoldLimits, OfOneSharedHolderLeaveTheOthers) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kSharedFor);
-  Ask(c, u"n");
+  Request(a, u"n", kShared);
+  Request(b, u"n", kSharedFor);
+  Request(c, u"n");
   Pass(kLimitNs);
   (void)c.EnforceHoldLimits(3);
   EXPECT_TRUE(IsHeld(1));
@@ -89,10 +89,10 @@ TEST_F(HoldLimits, OfOneSharedHolderLeaveTheOthers) {
   EXPECT_TRUE(IsQueued(3));
 }
 
-TEST_F(HoldLimits, TakeOneLockPerLookAndAskForAnotherAtOnce) {
-  Ask(a, u"n", kSharedFor);
-  Ask(b, u"n", kSharedFor);
-  Ask(c, u"n");
+TEST_F(HoldLimits, TakeOneLockPerCheckAndRequireAnotherAtOnce) {
+  Request(a, u"n", kSharedFor);
+  Request(b, u"n", kSharedFor);
+  Request(c, u"n");
   Pass(kLimitNs);
   EXPECT_LE(c.EnforceHoldLimits(3), Now());
   EXPECT_TRUE(IsQueued(3));
@@ -101,45 +101,45 @@ TEST_F(HoldLimits, TakeOneLockPerLookAndAskForAnotherAtOnce) {
 }
 
 TEST_F(HoldLimits, RunFromTheGrant) {
-  Ask(a, u"n");
-  Ask(b, u"n", HeldFor(kLimitNs));
+  Request(a, u"n");
+  Request(b, u"n", HeldFor(kLimitNs));
   Pass(kYearNs);
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_EQ(b.EnforceHoldLimits(2), Now() + kLimitNs);
   EXPECT_TRUE(IsHeld(2));
 }
 
-TEST_F(HoldLimits, AreToBeLookedAfterByWhoHasToDoWithThem) {
-  EXPECT_FALSE(Ask(a, u"n").has_to_do_with_hold_limits);
-  EXPECT_FALSE(Ask(b, u"n").has_to_do_with_hold_limits);
-  EXPECT_TRUE(Ask(a, u"m", HeldFor(kLimitNs)).has_to_do_with_hold_limits);
-  EXPECT_TRUE(Ask(b, u"m").has_to_do_with_hold_limits);
-  EXPECT_TRUE(Ask(c, u"n", HeldFor(kLimitNs)).has_to_do_with_hold_limits);
+TEST_F(HoldLimits, AreToBeEnforcedByTheirHoldersAndWaiters) {
+  EXPECT_FALSE(Request(a, u"n").has_to_do_with_hold_limits);
+  EXPECT_FALSE(Request(b, u"n").has_to_do_with_hold_limits);
+  EXPECT_TRUE(Request(a, u"m", HeldFor(kLimitNs)).has_to_do_with_hold_limits);
+  EXPECT_TRUE(Request(b, u"m").has_to_do_with_hold_limits);
+  EXPECT_TRUE(Request(c, u"n", HeldFor(kLimitNs)).has_to_do_with_hold_limits);
 }
 
 // So every holder is seen before its time is over, even if other processes have stopped.
-TEST_F(HoldLimits, AreLookedAtOnceWithinTheShortestLimit) {
-  Ask(a, u"n", HeldFor(kYearNs));
-  Ask(b, u"n", HeldFor(kLimitNs));
-  Ask(c, u"n");
+TEST_F(HoldLimits, AreCheckedOnceWithinTheShortestLimit) {
+  Request(a, u"n", HeldFor(kYearNs));
+  Request(b, u"n", HeldFor(kLimitNs));
+  Request(c, u"n");
   EXPECT_EQ(c.EnforceHoldLimits(3), Now() + kLimitNs);
   ASSERT_TRUE(a.End(1).ok());
   Pass(kLimitNs / 2);
   EXPECT_EQ(c.EnforceHoldLimits(3), Now() + kLimitNs / 2);
 }
 
-TEST_F(HoldLimits, AreNotLookedAtAnyMoreWhenNobodyHasOne) {
-  Ask(a, u"n", HeldFor(kLimitNs));
-  Ask(b, u"n");
-  Ask(c, u"n");
+TEST_F(HoldLimits, AreNotCheckedAnyMoreWhenNoRecordHasOne) {
+  Request(a, u"n", HeldFor(kLimitNs));
+  Request(b, u"n");
+  Request(c, u"n");
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_EQ(c.EnforceHoldLimits(3), 0U);
   EXPECT_EQ(b.EnforceHoldLimits(2), 0U);
 }
 
 TEST_F(HoldLimits, SayAtTheReleaseThatTheTimeWasOver) {
-  Ask(a, u"n", HeldFor(kLimitNs));
-  Ask(b, u"m", HeldFor(kLimitNs));
+  Request(a, u"n", HeldFor(kLimitNs));
+  Request(b, u"m", HeldFor(kLimitNs));
   Pass(kLimitNs - 1);
   EXPECT_EQ(End(a, 1), CellState::kHeld);
   Pass(1);
@@ -147,9 +147,9 @@ TEST_F(HoldLimits, SayAtTheReleaseThatTheTimeWasOver) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(HoldLimits, OfAnotherClockRunFromTheFirstLook) {
-  Ask(a, u"n", HeldFor(kLimitNs));
-  Ask(b, u"n");
+TEST_F(HoldLimits, OfAnotherClockRunFromTheFirstCheck) {
+  Request(a, u"n", HeldFor(kLimitNs));
+  Request(b, u"n");
   machine.host().ChangeClock(2);
   Pass(kYearNs);
   EXPECT_EQ(b.EnforceHoldLimits(2), Now() + kLimitNs);
@@ -163,17 +163,17 @@ TEST_F(HoldLimits, OfAnotherClockRunFromTheFirstLook) {
 
 TEST_F(HoldLimits, OfAnUnknownClockAreNotCompared) {
   machine.host().ChangeClock(0);
-  Ask(a, u"n", HeldFor(kLimitNs));
-  Ask(b, u"n");
+  Request(a, u"n", HeldFor(kLimitNs));
+  Request(b, u"n");
   Pass(kYearNs);
   EXPECT_EQ(b.EnforceHoldLimits(2), Now() + kLimitNs);
   EXPECT_TRUE(IsHeld(1));
 }
 
 TEST_F(HoldLimits, OfAnotherClockBeginAnewWithTheNextHolder) {
-  Ask(a, u"n", HeldFor(kLimitNs));
-  Ask(b, u"n", HeldFor(kLimitNs));
-  Ask(c, u"n");
+  Request(a, u"n", HeldFor(kLimitNs));
+  Request(b, u"n", HeldFor(kLimitNs));
+  Request(c, u"n");
   machine.host().ChangeClock(2);
   (void)c.EnforceHoldLimits(3);
   Pass(kLimitNs / 2);
@@ -183,25 +183,25 @@ TEST_F(HoldLimits, OfAnotherClockBeginAnewWithTheNextHolder) {
 }
 
 TEST_F(HoldLimits, WithATimeInTheFutureCountFromNow) {
-  const core::RequestReply reply = Ask(a, u"n", HeldFor(kLimitNs));
-  Ask(b, u"n");
+  const core::RequestReply reply = Request(a, u"n", HeldFor(kLimitNs));
+  Request(b, u"n");
   segment::AsRequest(*machine.segment().CellByNumber(reply.record.cell - 1))
       .granted_ns.Set(UINT64_MAX);
   EXPECT_EQ(b.EnforceHoldLimits(2), Now() + kLimitNs);
 }
 
 TEST_F(HoldLimits, FreeTheNameWithItsLastUse) {
-  Ask(a, u"n", {.hold_limit_ns = kLimitNs, .label = u"a label"});
+  Request(a, u"n", {.hold_limit_ns = kLimitNs, .label = u"a label"});
   Pass(kLimitNs);
   (void)a.EnforceHoldLimits(1);
   ASSERT_TRUE(a.TakeEvents().ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(HoldLimits, RingTheOneWhoWasGrantedByWhoDiedBeforeItRang) {
-  Ask(a, u"n", HeldFor(kLimitNs));
-  Ask(b, u"n");
-  Ask(c, u"n");
+TEST_F(HoldLimits, RingTheAgentWithAGrantOfAProcessThatDiedBeforeItRang) {
+  Request(a, u"n", HeldFor(kLimitNs));
+  Request(b, u"n");
+  Request(c, u"n");
   b.FallAsleep();
   Pass(kLimitNs);
   (void)c.EnforceHoldLimits(3);
@@ -214,27 +214,27 @@ TEST_F(HoldLimits, RingTheOneWhoWasGrantedByWhoDiedBeforeItRang) {
   EXPECT_FALSE(machine.host().WasRung(b.ref()));
 }
 
-TEST_F(HoldLimits, OfAThiefAreToldToThoseWhoWaitAlready) {
-  Ask(a, u"n");
-  Ask(b, u"n", kShared);
-  Ask(c, u"n", kShared);
+TEST_F(HoldLimits, OfAStealerAreReportedToAgentsThatWaitAlready) {
+  Request(a, u"n");
+  Request(b, u"n", kShared);
+  Request(c, u"n", kShared);
   for (FakeAgent* const agent : {&b, &c}) agent->FallAsleep();
-  Ask(a2, u"n", {.steal = true, .hold_limit_ns = kLimitNs});
+  Request(a2, u"n", {.steal = true, .hold_limit_ns = kLimitNs});
   EXPECT_TRUE(machine.host().WasRung(b.ref()));
   EXPECT_TRUE(machine.host().WasRung(c.ref()));
   for (FakeAgent* const agent : {&a, &b, &c}) ASSERT_TRUE(agent->TakeEvents().ok());
 }
 
-TEST_F(HoldLimits, OfAThiefCountFromItsSteal) {
-  Ask(a, u"n");
-  Ask(b, u"n", {.steal = true, .hold_limit_ns = kLimitNs});
-  Ask(c, u"n");
+TEST_F(HoldLimits, OfAStealerCountFromItsSteal) {
+  Request(a, u"n");
+  Request(b, u"n", {.steal = true, .hold_limit_ns = kLimitNs});
+  Request(c, u"n");
   Pass(kLimitNs);
   (void)c.EnforceHoldLimits(3);
   EXPECT_TRUE(IsHeld(3));
 }
 
-TEST(FirstSeenTimes, RememberUntilNobodyAsksAnyMore) {
+TEST(FirstSeenTimes, RememberUntilNoAgentReadsThemAnyMore) {
   core::FirstSeenTimes first_seen;
   EXPECT_EQ(first_seen.SinceNs(7, 100), 100U);
   first_seen.Prune();
@@ -244,7 +244,7 @@ TEST(FirstSeenTimes, RememberUntilNobodyAsksAnyMore) {
   EXPECT_EQ(first_seen.SinceNs(7, 300), 300U);
 }
 
-TEST(FirstSeenTimes, BeginWithThoseForWhomThereWasNoRoomWhenThereIsSome) {
+TEST(FirstSeenTimes, BeginWithTheRecordsThatHadNoRoomWhenThereIsSome) {
   core::FirstSeenTimes first_seen;
   for (uint64_t token = 1; token <= 8; ++token) (void)first_seen.SinceNs(token, 100);
   EXPECT_EQ(first_seen.SinceNs(9, 200), 200U);

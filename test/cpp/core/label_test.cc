@@ -22,7 +22,7 @@ class LabelOfEveryLength : public Label, public testing::WithParamInterface<size
 TEST_P(LabelOfEveryLength, IsShownAndFreed) {
   std::u16string label;
   while (label.size() < GetParam()) label.push_back(static_cast<char16_t>(0xD800 + label.size()));
-  Ask(a, u"n", {.label = label});
+  Request(a, u"n", {.label = label});
   EXPECT_EQ(Shown(b), label);
   EXPECT_EQ(segment::CheckInvariants(machine.segment()), std::vector<std::string>{});
   ASSERT_TRUE(a.End(1).ok());
@@ -32,21 +32,21 @@ TEST_P(LabelOfEveryLength, IsShownAndFreed) {
 INSTANTIATE_TEST_SUITE_P(Units, LabelOfEveryLength, testing::Values(0, 1, 55, 56, 57, 112, 120));
 
 TEST_F(Label, IsCutWhereItIsTooLong) {
-  Ask(a, u"n", {.label = std::u16string(121, u'x')});
+  Request(a, u"n", {.label = std::u16string(121, u'x')});
   EXPECT_EQ(Shown(a), std::u16string(segment::kMaxLabelUnits, u'x'));
 }
 
 TEST_F(Label, IsFreedWithALockThatWasStolen) {
-  Ask(a, u"n", kLabelled);
-  Ask(b, u"n", kSteal);
+  Request(a, u"n", kLabelled);
+  Request(b, u"n", kSteal);
   ASSERT_TRUE(a.TakeEvents().ok());
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 
 TEST_F(Label, IsFreedWithARequestThatWasTakenBackBeforeItsGrantWasRead) {
-  Ask(a, u"n");
-  Ask(b, u"n", kLabelled);
+  Request(a, u"n");
+  Request(b, u"n", kLabelled);
   ASSERT_TRUE(a.End(1).ok());
   ASSERT_TRUE(b.End(2).ok());  // among its events still
   ASSERT_TRUE(b.TakeEvents().ok());

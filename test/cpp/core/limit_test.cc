@@ -17,30 +17,30 @@ TEST_F(Limit, GrantsSoManyAndQueuesTheNext) {
 }
 
 TEST_F(Limit, CountsHoldersWithoutALimit) {
-  Ask(a, u"n", kShared);
+  Request(a, u"n", kShared);
   EXPECT_EQ(Outcome(b, u"n", Limited(1)), RequestOutcome::kQueued);
 }
 
 TEST_F(Limit, IsThatOfTheRequestAlone) {
-  Ask(a, u"n", Limited(1));
+  Request(a, u"n", Limited(1));
   EXPECT_EQ(Outcome(b, u"n", kShared), RequestOutcome::kGranted);
   EXPECT_EQ(Outcome(c, u"n", Limited(3)), RequestOutcome::kGranted);
 }
 
 TEST_F(Limit, StaysBehindAnExclusiveHolder) {
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_EQ(Outcome(b, u"n", Limited(5)), RequestOutcome::kQueued);
 }
 
 TEST_F(Limit, KeepsWaitingThoseBehindARequestThatIsFull) {
-  Ask(a, u"n", Limited(1));
-  Ask(b, u"n", Limited(1));
+  Request(a, u"n", Limited(1));
+  Request(b, u"n", Limited(1));
   EXPECT_EQ(Outcome(c, u"n", kShared), RequestOutcome::kQueued);
 }
 
 TEST_F(Limit, MissesWhereItIsReached) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
   EXPECT_EQ(Outcome(c, u"n", kTwoIfAvailable), RequestOutcome::kMissed);
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_EQ(Outcome(c, u"n", kTwoIfAvailable), RequestOutcome::kGranted);
@@ -48,14 +48,14 @@ TEST_F(Limit, MissesWhereItIsReached) {
 
 // Any of them may be dead.
 TEST_F(Limit, ThatIsMissedIsInTheHandOfAllHolders) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
-  EXPECT_TRUE(Ask(c, u"n", kTwoIfAvailable).blocker.several);
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
+  EXPECT_TRUE(Request(c, u"n", kTwoIfAvailable).blocker.several);
 }
 
 TEST_F(Limit, LeavesRoomForAsManyAsFitAfterARelease) {
-  Ask(a, u"n");
-  for (FakeAgent* const agent : {&b, &c, &a2}) Ask(*agent, u"n", Limited(2));
+  Request(a, u"n");
+  for (FakeAgent* const agent : {&b, &c, &a2}) Request(*agent, u"n", Limited(2));
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_TRUE(IsHeld(2) && IsHeld(3));
   EXPECT_TRUE(IsQueued(4));
@@ -64,17 +64,17 @@ TEST_F(Limit, LeavesRoomForAsManyAsFitAfterARelease) {
 }
 
 TEST_F(Limit, OfTheHeadThatIsAbortedMakesRoomForThoseBehindIt) {
-  Ask(a, u"n", Limited(1));
-  Ask(b, u"n", Limited(1));
-  Ask(c, u"n", kShared);
+  Request(a, u"n", Limited(1));
+  Request(b, u"n", Limited(1));
+  Request(c, u"n", kShared);
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_TRUE(IsHeld(3));
 }
 
 TEST_F(Limit, IsFreeAgainWhenTheProcessOfAHolderDies) {
-  Ask(a, u"n", Limited(2));
-  Ask(b, u"n", Limited(2));
-  Ask(c, u"n", Limited(2));
+  Request(a, u"n", Limited(2));
+  Request(b, u"n", Limited(2));
+  Request(c, u"n", Limited(2));
   machine.Kill(q);
   ASSERT_TRUE(machine.LockTableOf(r).Reap(q, kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(3));

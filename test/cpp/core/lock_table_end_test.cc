@@ -10,29 +10,29 @@ namespace {
 class LockTableEnd : public LockTableTest {};
 
 TEST_F(LockTableEnd, GrantsTheNextInLineAfterARelease) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(c, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(c, u"n");
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_TRUE(IsHeld(2));
   EXPECT_TRUE(IsQueued(3));
 }
 
 TEST_F(LockTableEnd, GrantsAllSharedRequestsAtTheHeadTogether) {
-  Ask(a, u"n");
-  Ask(b, u"n", kShared);
-  Ask(c, u"n", kShared);
-  Ask(a2, u"n");
-  Ask(b, u"n", kShared);
+  Request(a, u"n");
+  Request(b, u"n", kShared);
+  Request(c, u"n", kShared);
+  Request(a2, u"n");
+  Request(b, u"n", kShared);
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_TRUE(IsHeld(2) && IsHeld(3));
   EXPECT_TRUE(IsQueued(4) && IsQueued(5));
 }
 
 TEST_F(LockTableEnd, KeepsTheQueueWaitingWhileOneSharedHolderIsLeft) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
-  Ask(c, u"n");
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
+  Request(c, u"n");
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_TRUE(IsQueued(3));
   ASSERT_TRUE(b.End(2).ok());
@@ -40,18 +40,18 @@ TEST_F(LockTableEnd, KeepsTheQueueWaitingWhileOneSharedHolderIsLeft) {
 }
 
 TEST_F(LockTableEnd, GrantsWhatStoodBehindAnAbortedHead) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n");
-  Ask(c, u"n", kShared);
+  Request(a, u"n", kShared);
+  Request(b, u"n");
+  Request(c, u"n", kShared);
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_TRUE(IsHeld(3));
 }
 
 TEST_F(LockTableEnd, ClosesTheGapOfAnAbortInTheMiddle) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(c, u"n");
-  Ask(a2, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(c, u"n");
+  Request(a2, u"n");
   ASSERT_TRUE(c.End(3).ok());
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_TRUE(IsHeld(2));
@@ -60,27 +60,27 @@ TEST_F(LockTableEnd, ClosesTheGapOfAnAbortInTheMiddle) {
 }
 
 TEST_F(LockTableEnd, AppendsBehindAnAbortedTail) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(c, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(c, u"n");
   ASSERT_TRUE(c.End(3).ok());
-  Ask(a2, u"n");
+  Request(a2, u"n");
   ASSERT_TRUE(a.End(1).ok());
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_TRUE(IsHeld(4));
 }
 
-TEST_F(LockTableEnd, GivesBackEveryCell) {
-  Ask(a, u"n");
-  Ask(b, std::u16string(300, u'x'));
+TEST_F(LockTableEnd, FreesEveryCell) {
+  Request(a, u"n");
+  Request(b, std::u16string(300, u'x'));
   ASSERT_TRUE(a.End(1).ok());
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 
 TEST_F(LockTableEnd, LeavesAGrantThatIsStillUnreadToItsAgent) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   ASSERT_TRUE(a.End(1).ok());
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_EQ(UsedCells(), 1U);  // the zombie among the events of b
@@ -89,9 +89,9 @@ TEST_F(LockTableEnd, LeavesAGrantThatIsStillUnreadToItsAgent) {
 }
 
 TEST_F(LockTableEnd, HasNoEffectTheSecondTime) {
-  const core::RecordRef record = Ask(a, u"n").record;
-  Ask(b, u"n");
-  Ask(c, u"n");
+  const core::RecordRef record = Request(a, u"n").record;
+  Request(b, u"n");
+  Request(c, u"n");
   ASSERT_TRUE(a.End(1).ok());
   const Result<segment::CellState> again = a.lock_table().End(record, kShardTimeoutNs);
   ASSERT_TRUE(again.ok());
@@ -99,10 +99,10 @@ TEST_F(LockTableEnd, HasNoEffectTheSecondTime) {
   EXPECT_TRUE(IsHeld(2) && IsQueued(3));
 }
 
-TEST_F(LockTableEnd, LeavesAloneWhoeverUsesTheCellNow) {
-  const core::RecordRef old = Ask(a, u"n").record;
+TEST_F(LockTableEnd, LeavesTheRecordAloneThatUsesTheCellNow) {
+  const core::RecordRef old = Request(a, u"n").record;
   ASSERT_TRUE(a.End(1).ok());
-  const core::RecordRef record = Ask(b, u"n").record;
+  const core::RecordRef record = Request(b, u"n").record;
   ASSERT_EQ(record.cell, old.cell);
   ASSERT_TRUE(a.lock_table().End(old, kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(2));
@@ -117,7 +117,7 @@ TEST_F(LockTableEnd, TouchesNothingForARecordOfNoShard) {
 }
 
 TEST_F(LockTableEnd, IsBusyWhileALivingProcessKeepsTheShardLocked) {
-  Ask(a, u"n");
+  Request(a, u"n");
   core::WakeQueue wake_queue(machine.segment(), machine.host());
   const uint32_t shard = a.mine().at(1).record.shard;
   const auto lock = b.lock_table().Enter(shard, wake_queue, kShardTimeoutNs);

@@ -15,22 +15,22 @@ class LostHolders : public LockTableTest {
   }
 };
 
-TEST_F(LostHolders, AreFoundAgainByWhoAsks) {
-  Ask(a, u"n");
+TEST_F(LostHolders, AreFoundAgainByARequest) {
+  Request(a, u"n");
   NameOfRequest(a, 1).held_head.Set(segment::kNoCell);
-  EXPECT_EQ(Ask(b, u"n").blocker.process, p);
+  EXPECT_EQ(Request(b, u"n").blocker.process, p);
   EXPECT_TRUE(IsHeld(1) && IsQueued(2));
 }
 
-TEST_F(LostHolders, AreFoundAgainByWhoAsksIfAvailable) {
-  Ask(a, u"n");
+TEST_F(LostHolders, AreFoundAgainByARequestIfAvailable) {
+  Request(a, u"n");
   NameOfRequest(a, 1).held_head.Set(segment::kNoCell);
-  EXPECT_EQ(Ask(b, u"n", kIfAvailable).blocker.process, p);
+  EXPECT_EQ(Request(b, u"n", kIfAvailable).blocker.process, p);
 }
 
-TEST_F(LostHolders, ThatAreOnlyCountedKeepNobodyWaiting) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n");
+TEST_F(LostHolders, ThatAreOnlyCountedKeepNoRequestWaiting) {
+  Request(a, u"n", kShared);
+  Request(b, u"n");
   NameOfRequest(a, 1).held_exclusive.Set(1);
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_TRUE(IsHeld(2));

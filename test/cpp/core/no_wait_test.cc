@@ -45,7 +45,7 @@ class NoWait : public testing::Test {
   segment::Segment& Table() const { return attachment_->lock_table().segment(); }
   static segment::ResourceName Name() { return {kName.data(), kName.size()}; }
   uint32_t Shard() const { return Name().ShardIn(Table()); }
-  static Agent::Answer Ask(Agent& agent, core::RequestParams request = {}) {
+  static Agent::Answer Request(Agent& agent, core::RequestParams request = {}) {
     return *agent.Request(Name(), request);
   }
   static RequestEvent NextEvent(Agent& agent) {
@@ -71,7 +71,7 @@ class NoWait : public testing::Test {
   void DieWith(int requests, const core::RequestParams& request = {}) const {
     InAProcess([&] {
       const std::unique_ptr<Agent> agent = OpenAsAnother();
-      for (int i = 0; i < requests; ++i) Ask(*agent, request);
+      for (int i = 0; i < requests; ++i) Request(*agent, request);
       _exit(0);
     });
   }
@@ -110,7 +110,7 @@ class NoWait : public testing::Test {
   std::unique_ptr<Agent> agent_;
 };
 
-enum class Breakage { kDeathInside, kDamage };
+enum class Breakage { kDeathInside, kCorruption };
 
 // One bucket for each number of waiting requests.
 class StoresAfterADeath : public testing::TestWithParam<Breakage> {
@@ -119,14 +119,14 @@ class StoresAfterADeath : public testing::TestWithParam<Breakage> {
    public:
     explicit Bucket(int waiting) {
       SetUp();
-      held_ = Ask(*agent_);
-      for (int i = 0; i < waiting; ++i) Ask(*agent_);
+      held_ = Request(*agent_);
+      for (int i = 0; i < waiting; ++i) Request(*agent_);
       if (GetParam() == Breakage::kDeathInside) DieInside();
-      if (GetParam() == Breakage::kDamage) Table().shard(Shard()).dirty.Set(1);
+      if (GetParam() == Breakage::kCorruption) Table().shard(Shard()).dirty.Set(1);
     }
     void TestBody() override {}
     int StoresOfARequest() {
-      return StoresOf([this] { EXPECT_EQ(Ask(*agent_).outcome, RequestOutcome::kQueued); });
+      return StoresOf([this] { EXPECT_EQ(Request(*agent_).outcome, RequestOutcome::kQueued); });
     }
     int StoresOfARelease() {
       return StoresOf([this] { EXPECT_EQ(agent_->End(held_.id), core::Loss::kUnknown); });
@@ -146,14 +146,14 @@ TEST_P(StoresAfterADeath, OfAReleaseAreNotMoreIfManyWait) {
 }
 
 INSTANTIATE_TEST_SUITE_P(InsideAShard, StoresAfterADeath,
-                         testing::Values(Breakage::kDeathInside, Breakage::kDamage),
+                         testing::Values(Breakage::kDeathInside, Breakage::kCorruption),
                          [](const auto& tested) {
-                           return tested.param == Breakage::kDamage ? "Damage" : "DeathInside";
+                           return tested.param == Breakage::kCorruption ? "Corrupt" : "DeathInside";
                          });
 
 TEST_F(NoWait, ARequestAfterADeathInsideIsGrantedOnceTheWorkerHasRepaired) {
   DieInside();
-  const Agent::Answer answer = Ask(*agent_);
+  const Agent::Answer answer = Request(*agent_);
   ASSERT_EQ(answer.outcome, RequestOutcome::kQueued);
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kGranted);
 }
@@ -163,8 +163,8 @@ class ReadingAfterADeathInside : public NoWait {
  protected:
   void SetUp() override {
     NoWait::SetUp();
-    ASSERT_EQ(Ask(*agent_).id, 0U);
-    ASSERT_EQ(Ask(*agent_).id, 1U);
+    ASSERT_EQ(Request(*agent_).id, 0U);
+    ASSERT_EQ(Request(*agent_).id, 1U);
     DieInside();
     ASSERT_TRUE(NeedsRepair());
   }
@@ -194,7 +194,7 @@ TEST_F(ReadingAfterADeathInside, OfBlockersHasTheWorkerRepair) {
 
 class IfAvailable : public NoWait {
  protected:
-  static core::RequestParams Request() {
+  static core::RequestParams RequestIfAvailable() {
     core::RequestParams request;
     request.if_available = true;
     return request;
@@ -208,29 +208,29 @@ class IfAvailable : public NoWait {
 
 TEST_F(IfAvailable, IsGrantedOnceTheWorkerHasReapedTheHolder) {
   DieWith(1);
-  ASSERT_EQ(Ask(*agent_, Request()).outcome, RequestOutcome::kQueued);
+  ASSERT_EQ(Request(*agent_, RequestIfAvailable()).outcome, RequestOutcome::kQueued);
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kGranted);
 }
 
 TEST_F(IfAvailable, ReapsNothingItself) {
   DieWith(1);
-  const int few = StoresOf([this] { Ask(*agent_, Request()); });
+  const int few = StoresOf([this] { Request(*agent_, RequestIfAvailable()); });
   const uint32_t id = NextEvent(*agent_).id;
   agent_->End(id);
   DieWith(kMany);
-  const int many = StoresOf([this] { Ask(*agent_, Request()); });
+  const int many = StoresOf([this] { Request(*agent_, RequestIfAvailable()); });
   EXPECT_EQ(few, many);
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kGranted);
 }
 
 TEST_F(IfAvailable, LeavesNothingIfItEndsBeforeTheHolderIsReaped) {
   DieWith(kMany);
-  const uint32_t id = Ask(*agent_, Request()).id;
+  const uint32_t id = Request(*agent_, RequestIfAvailable()).id;
   EXPECT_EQ(agent_->End(id), core::Loss::kNone);
   EXPECT_EQ(agent_->queued(), 0U);
   EXPECT_EQ(agent_->in_use(), 0U);
   // A later request of the same number gets a new outcome.
-  ASSERT_EQ(Ask(*agent_).id, id);
+  ASSERT_EQ(Request(*agent_).id, id);
   EXPECT_TRUE(agent_->IsHeld(id) || NextEvent(*agent_).kind == RequestEvent::Kind::kGranted);
   std::vector<RequestEvent> events;
   while (agent_->HasEvents()) agent_->TakeEvents(events);
@@ -241,10 +241,10 @@ TEST_F(IfAvailable, LeavesNothingIfItEndsBeforeTheHolderIsReaped) {
 // after the turn of the first, whose number another request has by then.
 TEST_F(IfAvailable, IsNotMadeOnceItHasEnded) {
   DieWith(kMany);
-  const uint32_t id = Ask(*agent_, Request()).id;
-  const uint32_t second = Ask(*agent_, Request()).id;
+  const uint32_t id = Request(*agent_, RequestIfAvailable()).id;
+  const uint32_t second = Request(*agent_, RequestIfAvailable()).id;
   ASSERT_EQ(agent_->End(id), core::Loss::kNone);
-  ASSERT_EQ(Ask(*agent_).id, id);
+  ASSERT_EQ(Request(*agent_).id, id);
   const bool was_held = agent_->IsHeld(id);
   std::vector<RequestEvent> of_id;
   for (bool is_decided = false; !is_decided; std::this_thread::yield()) {
@@ -263,8 +263,8 @@ TEST_F(IfAvailable, IsMissedIfALivingProcessHoldsTheLockBesideADeadOne) {
   const std::unique_ptr<Agent> other = Open();
   const core::RequestParams shared = Shared();
   DieWith(1, shared);
-  ASSERT_EQ(Ask(*other, shared).outcome, RequestOutcome::kGranted);
-  ASSERT_EQ(Ask(*agent_, Request()).outcome, RequestOutcome::kQueued);
+  ASSERT_EQ(Request(*other, shared).outcome, RequestOutcome::kGranted);
+  ASSERT_EQ(Request(*agent_, RequestIfAvailable()).outcome, RequestOutcome::kQueued);
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kMissed);
 }
 
@@ -272,10 +272,10 @@ TEST_F(IfAvailable, IsGrantedTheSeatOfADeadHolderAmongSeveral) {
   const std::unique_ptr<Agent> other = Open();
   core::RequestParams seat = Shared();
   seat.limit = 2;
-  ASSERT_EQ(Ask(*other, seat).outcome, RequestOutcome::kGranted);
+  ASSERT_EQ(Request(*other, seat).outcome, RequestOutcome::kGranted);
   DieWith(1, seat);
   seat.if_available = true;
-  ASSERT_EQ(Ask(*agent_, seat).outcome, RequestOutcome::kQueued);
+  ASSERT_EQ(Request(*agent_, seat).outcome, RequestOutcome::kQueued);
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kGranted);
 }
 
@@ -315,7 +315,7 @@ constexpr int kPieces = 3;
 constexpr int kPiece = 1000;  // records
 
 TEST_F(PieceByPiece, AnAgentReadsItsRecords) {
-  for (int i = 0; i < kPieces * kPiece; ++i) Ask(*agent_);
+  for (int i = 0; i < kPieces * kPiece; ++i) Request(*agent_);
   Repair();
   std::vector<RequestEvent> events;
   int calls = 0;
@@ -328,7 +328,7 @@ TEST_F(PieceByPiece, AnAgentReadsItsRecords) {
 }
 
 TEST_F(PieceByPiece, AnAgentLosesWhatHasNoRecordAndNothingElse) {
-  for (int i = 0; i < kPieces * kPiece; ++i) Ask(*agent_);
+  for (int i = 0; i < kPieces * kPiece; ++i) Request(*agent_);
   CellOf(kPiece).state.Set(segment::CellState::kText);
   Repair();
   std::vector<RequestEvent> events;
@@ -340,14 +340,14 @@ TEST_F(PieceByPiece, AnAgentLosesWhatHasNoRecordAndNothingElse) {
 
 // Records begin and end between the pieces, also the record that was read last.
 TEST_F(PieceByPiece, AnAgentReadsItsRecordsWhileTheyChange) {
-  for (int i = 0; i < kPieces * kPiece; ++i) Ask(*agent_);
+  for (int i = 0; i < kPieces * kPiece; ++i) Request(*agent_);
   Repair();
   std::vector<RequestEvent> events;
   // The newest is read first.
   for (uint32_t last = (kPieces - 1) * kPiece; agent_->HasEvents(); last -= kPiece) {
     agent_->TakeEvents(events);
     for (uint32_t id = last - 1; id <= last + 1 && id > 0; ++id) agent_->End(id);
-    Ask(*agent_);
+    Request(*agent_);
     ASSERT_LT(last, static_cast<uint32_t>(kPieces * kPiece));
     if (last == 0) last += kPiece;
   }

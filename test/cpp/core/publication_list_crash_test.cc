@@ -72,7 +72,8 @@ class Scene {
     wake_queue.reset();
   }
 
-  uint32_t Ask(FakeAgent& agent, std::u16string_view name, const Options& options = kExclusive) {
+  uint32_t Request(FakeAgent& agent, std::u16string_view name,
+                   const Options& options = kExclusive) {
     (void)agent.Request(++last_id, name, options);
     return last_id;
   }
@@ -82,22 +83,22 @@ class Scene {
         static_cast<uint8_t>((options.if_available ? segment::kOperationIfAvailable : 0) |
                              (options.steal ? segment::kOperationSteals : 0)));
     cell.mode.Set(static_cast<uint8_t>(options.mode));
-    segment::WriteTexts(machine.segment(), cell, place_.text, {name, u"", u""});
-    agent.lock_table().Publish(place_.id, cell);
+    segment::WriteTexts(machine.segment(), cell, cell_.text, {name, u"", u""});
+    agent.lock_table().Publish(cell_.id, cell);
   }
   void PutEnd(FakeAgent& agent, uint32_t request_id) {
     const core::RecordRef record = agent.mine().at(request_id).record;
     OperationCell& cell = New(agent, OperationKind::kEnd, request_id);
     cell.cell.Set(record.cell);
     cell.ticket.Set(record.ticket);
-    agent.lock_table().Publish(place_.id, cell);
+    agent.lock_table().Publish(cell_.id, cell);
   }
   // Of a request that is itself still in the publication list.
   void PutEndOfTheLast(FakeAgent& agent) {
     const Publish request = published.back();
     OperationCell& cell = New(agent, OperationKind::kEnd, request.request_id);
     cell.request.Set(request.id);
-    agent.lock_table().Publish(place_.id, cell);
+    agent.lock_table().Publish(cell_.id, cell);
   }
 
   void FallAsleep() {
@@ -133,8 +134,8 @@ class Scene {
     pools_.emplace_back(machine.segment(), machine.host(), agent.ref().process);
     const Result<core::OperationBuffer> buffer = pools_.back().Allocate(1);
     EXPECT_TRUE(buffer.ok());
-    place_ = *buffer;
-    OperationCell& cell = segment::AsOperation(*machine.segment().CellByNumber(place_.id - 1));
+    cell_ = *buffer;
+    OperationCell& cell = segment::AsOperation(*machine.segment().CellByNumber(cell_.id - 1));
     cell.shard.Set(kShard);
     cell.kind.Set(kind);
     cell.process_slot.Set(agent.ref().process.slot);
@@ -142,12 +143,12 @@ class Scene {
     cell.agent.Set(agent.ref().index);
     cell.agent_generation.Set(agent.ref().generation);
     cell.request_id.Set(request_id);
-    published.push_back({place_.id, request_id, agent.ref().index, kind == OperationKind::kEnd});
+    published.push_back({cell_.id, request_id, agent.ref().index, kind == OperationKind::kEnd});
     return cell;
   }
 
   std::list<core::OperationPool> pools_;
-  core::OperationBuffer place_;
+  core::OperationBuffer cell_;
 };
 
 struct Case {
@@ -162,7 +163,7 @@ void Leave(Scene& scene) { scene.GoOutside(); }
 std::vector<Case> Cases() {
   return {
       {"OneRequest", [](Scene&) {}, [](Scene& s) { s.Put(s.a, u"x"); }, Leave},
-      {"RequestsOfSeveral", [](Scene& s) { s.Ask(s.b, u"y"); },
+      {"RequestsOfSeveral", [](Scene& s) { s.Request(s.b, u"y"); },
        [](Scene& s) {
          s.Put(s.a, u"x");
          s.Put(s.b, u"x");
@@ -170,13 +171,13 @@ std::vector<Case> Cases() {
          s.Put(s.b, kLongName);
        },
        Leave},
-      {"RequestThatMisses", [](Scene& s) { s.Ask(s.b, u"x"); },
+      {"RequestThatMisses", [](Scene& s) { s.Request(s.b, u"x"); },
        [](Scene& s) { s.Put(s.a, u"x", kIfAvailable); }, Leave},
       {"EndsThatGrant",
        [](Scene& s) {
-         s.Ask(s.a, u"x");
-         s.Ask(s.b, u"x");
-         s.Ask(s.a, kLongName);
+         s.Request(s.a, u"x");
+         s.Request(s.b, u"x");
+         s.Request(s.a, kLongName);
        },
        [](Scene& s) {
          s.PutEnd(s.a, 1);
@@ -185,26 +186,26 @@ std::vector<Case> Cases() {
        Leave},
       {"EndOfAWaitingRequest",
        [](Scene& s) {
-         s.Ask(s.a, u"x", kShared);
-         s.Ask(s.b, u"x");
-         s.Ask(s.a, u"x", kShared);
+         s.Request(s.a, u"x", kShared);
+         s.Request(s.b, u"x");
+         s.Request(s.a, u"x", kShared);
        },
        [](Scene& s) { s.PutEnd(s.b, 2); }, Leave},
-      {"StealThenEnd", [](Scene& s) { s.Ask(s.a, u"x"); },
+      {"StealThenEnd", [](Scene& s) { s.Request(s.a, u"x"); },
        [](Scene& s) {
          s.Put(s.b, u"x", kSteal);
          s.PutEnd(s.a, 1);
          s.Put(s.a, u"x");
        },
        Leave},
-      {"EndOfARequestThatArrives", [](Scene& s) { s.Ask(s.a, u"x"); },
+      {"EndOfARequestThatArrives", [](Scene& s) { s.Request(s.a, u"x"); },
        [](Scene& s) {
          s.Put(s.b, u"x");
          s.PutEndOfTheLast(s.b);
          s.Put(s.b, u"x", kShared);
        },
        Leave},
-      {"RequestBehindItsOwnRelease", [](Scene& s) { s.Ask(s.doomed, u"x"); },
+      {"RequestBehindItsOwnRelease", [](Scene& s) { s.Request(s.doomed, u"x"); },
        [](Scene& s) { s.Put(s.a, u"x"); },
        [](Scene& s) {
          s.GoOutside();
@@ -303,7 +304,7 @@ class PublicationCrashes : public testing::TestWithParam<Case> {
   static inline size_t images_ = 0;
 };
 
-TEST_P(PublicationCrashes, OfWhoeverExecutesLeaveEveryOperationExecutedOnce) {
+TEST_P(PublicationCrashes, OfACombinerLeaveEveryOperationExecutedOnce) {
   Scene scene;
   Arrange(scene);
   const Scene known(scene, {scene.machine.TakeImage(), {}});
@@ -380,20 +381,21 @@ class PublishCrashes : public testing::Test {
 };
 
 TEST_F(PublishCrashes, OfARequestLeaveNothing) {
-  DieBehindEachStore([](Scene& s) { s.Ask(s.a, u"x"); }, [](Scene& s) { s.Put(s.doomed, u"x"); });
+  DieBehindEachStore([](Scene& s) { s.Request(s.a, u"x"); },
+                     [](Scene& s) { s.Put(s.doomed, u"x"); });
 }
 
 TEST_F(PublishCrashes, OfAnEndLeaveNothing) {
   DieBehindEachStore(
       [](Scene& s) {
-        s.Ask(s.doomed, u"x");
-        s.Ask(s.a, u"x");
+        s.Request(s.doomed, u"x");
+        s.Request(s.a, u"x");
       },
       [](Scene& s) { s.PutEnd(s.doomed, 1); });
 }
 
 TEST_F(PublishCrashes, OfARequestAndItsEndLeaveNothing) {
-  DieBehindEachStore([](Scene& s) { s.Ask(s.a, u"x"); },
+  DieBehindEachStore([](Scene& s) { s.Request(s.a, u"x"); },
                      [](Scene& s) {
                        s.Put(s.doomed, u"x");
                        s.PutEndOfTheLast(s.doomed);

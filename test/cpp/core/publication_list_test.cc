@@ -89,7 +89,7 @@ class PublicationList : public LockTableTest {
   core::OperationBuffer last_buffer_;
 };
 
-TEST_F(PublicationList, GivesARequestItsPlaceBeforeThoseThatComeLater) {
+TEST_F(PublicationList, QueuesARequestBeforeThoseThatComeLater) {
   const OperationCell& first = PublishRequest(a);
   EXPECT_TRUE(IsPending(first));
   LeaveShard();
@@ -135,7 +135,7 @@ TEST_F(PublicationList, IsExecutedInTheOrderInWhichItCame) {
   EXPECT_EQ(OutcomeOf(third), RequestOutcome::kQueued);
 }
 
-TEST_F(PublicationList, IsExecutedByWhoeverUnlocks) {
+TEST_F(PublicationList, IsExecutedByTheCombinerThatUnlocks) {
   LeaveShard();
   core::LockTable owner = c.lock_table();
   const OperationCell* cell = nullptr;
@@ -156,7 +156,7 @@ TEST_F(PublicationList, IsExecutedByItsAgentWhenTheShardIsFree) {
 
 TEST_F(PublicationList, MakesAReleaseTakeEffectBeforeWhatComesLater) {
   LeaveShard();
-  const core::RecordRef held = Ask(a, kWanted).record;
+  const core::RecordRef held = Request(a, kWanted).record;
   ASSERT_TRUE(IsAcquired(word_, r));
   const OperationCell& end = PublishEnd(a, held);
   LeaveShard();
@@ -164,9 +164,9 @@ TEST_F(PublicationList, MakesAReleaseTakeEffectBeforeWhatComesLater) {
   EXPECT_EQ(end.ended.Get(), CellState::kHeld);
 }
 
-TEST_F(PublicationList, TellsAReleaseThatTheLockWasStolenBefore) {
+TEST_F(PublicationList, ReportsToAReleaseThatTheLockWasStolenBefore) {
   LeaveShard();
-  const core::RecordRef held = Ask(a, kWanted).record;
+  const core::RecordRef held = Request(a, kWanted).record;
   ASSERT_TRUE(IsAcquired(word_, r));
   const OperationCell& stealer = PublishRequest(b, kSteal);
   const OperationCell& end = PublishEnd(a, held);
@@ -176,7 +176,7 @@ TEST_F(PublicationList, TellsAReleaseThatTheLockWasStolenBefore) {
   EXPECT_EQ(end.ended.Get(), CellState::kStolen);
 }
 
-TEST_F(PublicationList, RefusesARequestThatIsNotToWaitAtItsPlace) {
+TEST_F(PublicationList, RefusesARequestThatIsNotToWaitAtItsPosition) {
   const OperationCell& first = PublishRequest(a);
   const OperationCell& second = PublishRequest(b, kIfAvailable);
   LeaveShard();
@@ -199,20 +199,20 @@ TEST_F(PublicationList, IsFoundByARepairWithoutItsLinks) {
 
 TEST_F(PublicationList, IsNotExecutedTwiceWhenTheOwnerDiesBeforeItMarksIt) {
   LeaveShard();
-  const core::RequestReply placed = Ask(a, kWanted);
+  const core::RequestReply queued = Request(a, kWanted);
   ASSERT_TRUE(IsAcquired(word_, r));
   const OperationCell& again = PublishRequest(a, kExclusive, last_id);
   machine.segment().shard(shard_).publications.Exchange(segment::kNoCell);
   machine.Kill(r);
   Enter(b);
   EXPECT_EQ(OutcomeOf(again), RequestOutcome::kGranted);
-  EXPECT_EQ(core::ReplyOf(again)->record.ticket, placed.record.ticket);
+  EXPECT_EQ(core::ReplyOf(again)->record.ticket, queued.record.ticket);
   EXPECT_EQ(UsedCells(), 2U);
 }
 
-TEST_F(PublicationList, TellsWhatAnEndFoundAlsoWhenTheOwnerDiesBeforeItMarksIt) {
+TEST_F(PublicationList, ReportsTheStateThatAnEndFoundAlsoWhenTheOwnerDiesBeforeItMarksIt) {
   LeaveShard();
-  const core::RecordRef held = Ask(a, kWanted).record;
+  const core::RecordRef held = Request(a, kWanted).record;
   ASSERT_TRUE(IsAcquired(word_, r));
   OperationCell& end = PublishEnd(a, held);
   machine.segment().shard(shard_).publications.Exchange(segment::kNoCell);
@@ -236,7 +236,7 @@ TEST_F(PublicationList, OfADeadAgentIsEndedWithIt) {
 }
 
 // Corruption may lose the links to its operations until a repair.
-TEST_F(PublicationList, OfAnAgentIsEndedWithItThoughTheShardIsDamaged) {
+TEST_F(PublicationList, OfAnAgentIsEndedWithItThoughTheShardIsCorrupted) {
   const OperationCell& lost = PublishRequest(a);
   machine.segment().shard(shard_).publications.Exchange(segment::kNoCell);
   machine.segment().shard(shard_).dirty.Set(1);
@@ -246,7 +246,7 @@ TEST_F(PublicationList, OfAnAgentIsEndedWithItThoughTheShardIsDamaged) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(PublicationList, OfAnAgentIsEndedWithItThoughARepairFindsDamageAgain) {
+TEST_F(PublicationList, OfAnAgentIsEndedWithItThoughARepairFindsCorruptionAgain) {
   PublishRequest(b);
   const OperationCell& second = PublishRequest(a);
   segment::ShardHeader& shard = machine.segment().shard(shard_);
@@ -307,7 +307,7 @@ TEST_F(PublicationList, BelongsToASnapshot) {
   ASSERT_EQ(snapshot->held.size(), 1U);
 }
 
-TEST_F(PublicationList, ThatIsDamagedIsRepaired) {
+TEST_F(PublicationList, ThatIsCorruptedIsRepaired) {
   const OperationCell& first = PublishRequest(a);
   const OperationCell& second = PublishRequest(b);
   machine.segment().shard(shard_).publications.Exchange(0x7FFFFFFF);
@@ -317,7 +317,7 @@ TEST_F(PublicationList, ThatIsDamagedIsRepaired) {
   EXPECT_EQ(OutcomeOf(second), RequestOutcome::kQueued);
 }
 
-TEST_F(PublicationList, ThatLosesAnOperationIsMadeUpForByAVisit) {
+TEST_F(PublicationList, ThatLosesAnOperationIsMadeUpForByADeferredEntry) {
   const OperationCell& lost = PublishRequest(a);
   machine.segment().shard(shard_).publications.Exchange(segment::kNoCell);
   LeaveShard();

@@ -106,7 +106,7 @@ void RandomHistory::NoteGrants() {
 void RandomHistory::Operate(Client& client) {
   const uint32_t dice = Below(100);
   if (dice < 45) {
-    Ask(client);
+    Request(client);
   } else if (dice < 65) {
     UseBiased(client);
   } else if (dice < 97) {
@@ -116,7 +116,7 @@ void RandomHistory::Operate(Client& client) {
   }
 }
 
-void RandomHistory::Ask(Client& client) {
+void RandomHistory::Request(Client& client) {
   const Options options = AnyOptions();
   const std::u16string& name = kHistoryNames[Below(std::size(kHistoryNames))];
   const uint32_t id = ++last_id_;
@@ -132,14 +132,14 @@ void RandomHistory::Ask(Client& client) {
                              .has_hold_limit = options.hold_limit_ns != 0,
                              .label = std::u16string(options.label)};
   if (options.hold_limit_ns != 0) hold_limit_ns_[id] = options.hold_limit_ns;
-  const RequestOutcome outcome = model_.Ask(name, request, options.if_available, options.steal);
+  const RequestOutcome outcome = model_.Request(name, request, options.if_available, options.steal);
   if (outcome != reply->outcome) Fail("a request had another outcome than in the model");
 }
 
 Options RandomHistory::AnyOptions() {
   Options options;
   if (Below(2) == 0) options.mode = LockMode::kShared;
-  if (Below(3) == 0) return options;  // these may be kept
+  if (Below(3) == 0) return options;  // these may be biased
   options.if_available = Below(5) == 0;
   const bool is_shared = options.mode == LockMode::kShared;
   options.steal = !is_shared && !options.if_available && Below(5) == 0;
@@ -199,13 +199,13 @@ void RandomHistory::EndOne(Client& client) {
 }
 
 void RandomHistory::EndOrBias(Client& client, uint32_t id) {
-  if (client.agent.kept().contains(id)) {
+  if (client.agent.biased().contains(id)) {
     client.agent.ReleaseBiased(id);
   } else {
     const ReferenceModel::Resource* const resource = ResourceOf(id);
     if (resource == nullptr) return;  // it was lost
     for (const auto& [name, it] : model_.resources()) {
-      if (&it == resource) client.kept_names[id] = name;
+      if (&it == resource) client.biased_names[id] = name;
     }
     client.agent.EndOrBias(id);
   }
@@ -214,21 +214,21 @@ void RandomHistory::EndOrBias(Client& client, uint32_t id) {
 
 // Takes a name by the short way, gives it back, or ends its record.
 void RandomHistory::UseBiased(Client& client) {
-  const auto& kept = client.agent.kept();
-  if (kept.empty()) return;
-  const uint32_t id = std::next(kept.begin(), Below(static_cast<uint32_t>(kept.size())))->first;
+  const auto& biased = client.agent.biased();
+  if (biased.empty()) return;
+  const uint32_t id = std::next(biased.begin(), Below(static_cast<uint32_t>(biased.size())))->first;
   if (client.agent.Holds(id)) return EndOrBias(client, id);
   if (Below(6) == 0) return client.agent.FreeBiased(id);
   const bool is_exclusive = Below(2) == 0;
-  const std::u16string name = client.kept_names.at(id);
+  const std::u16string name = client.biased_names.at(id);
   if (!client.agent.AcquireBiased(id, is_exclusive ? LockMode::kExclusive : LockMode::kShared)) {
     return client.agent.FreeBiased(id);
   }
   ++takes_;
   const ModelRequest request{
       .id = id, .agent = client.agent.ref().index, .is_exclusive = is_exclusive};
-  if (model_.Ask(name, request, false, false) != RequestOutcome::kGranted) {
-    Fail("a kept name was taken that was not free");
+  if (model_.Request(name, request, false, false) != RequestOutcome::kGranted) {
+    Fail("a biased name was taken that was not free");
   }
 }
 
@@ -297,7 +297,7 @@ void RandomHistory::KillInsideAnOperation(Client& client) {
         break;
       default:
         const uint32_t dice = Below(3);
-        if (dice == 0) Ask(client);
+        if (dice == 0) Request(client);
         if (dice == 1) EndOne(client);
         if (dice == 2) UseBiased(client);
     }

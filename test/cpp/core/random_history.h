@@ -28,8 +28,8 @@ class RandomHistory {
   // An agent, and what is known of its sleep.
   struct Client {
     FakeAgent agent;
-    bool is_woken = false;                            // was rung, and has not taken its events yet
-    std::map<uint32_t, std::u16string> kept_names{};  // by request
+    bool is_woken = false;  // was rung, and has not taken its events yet
+    std::map<uint32_t, std::u16string> biased_names{};  // by request
   };
 
   void Fail(const std::string& what) {
@@ -41,7 +41,7 @@ class RandomHistory {
   void Step();
   void Populate();
   void Operate(Client& client);
-  void Ask(Client& client);
+  void Request(Client& client);
   Options AnyOptions();
   void EnforceHoldLimits(Client& client);
   const ReferenceModel::Resource* ResourceOf(uint32_t id) const;

@@ -28,7 +28,7 @@ TEST(RandomHistory, GoesLikeTheReferenceModel) {
     ASSERT_EQ(history.Run(kSteps), "") << "HOLDFAST_SEED=" << seed;
     takes += history.takes();
   }
-  std::cout << takes << " kept names taken" << std::endl;
+  std::cout << takes << " biased names taken" << std::endl;
   EXPECT_GT(takes, 0U);
 }
 

@@ -12,12 +12,12 @@ using testing::IsEmpty;
 
 class TerminateAgent : public LockTableTest {};
 
-TEST_F(TerminateAgent, EndsWhatItHoldsAndWhatItAskedFor) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(c, u"m");
-  Ask(a, u"m");
-  Ask(b, u"m");
+TEST_F(TerminateAgent, EndsItsLocksAndItsRequests) {
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(c, u"m");
+  Request(a, u"m");
+  Request(b, u"m");
   ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(2));
   EXPECT_FALSE(IsQueued(4));
@@ -25,32 +25,32 @@ TEST_F(TerminateAgent, EndsWhatItHoldsAndWhatItAskedFor) {
 }
 
 TEST_F(TerminateAgent, LeavesTheOtherAgentsOfItsProcessAlone) {
-  Ask(a, u"n");
-  Ask(a2, u"m");
+  Request(a, u"n");
+  Request(a2, u"m");
   ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(2));
 }
 
 TEST_F(TerminateAgent, EndsAGrantThatWasOnItsWay) {
-  Ask(b, u"n");
-  Ask(a, u"n");
+  Request(b, u"n");
+  Request(a, u"n");
   ASSERT_TRUE(b.End(1).ok());
   ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 
 TEST_F(TerminateAgent, EndsZombiesAndStolenRequests) {
-  Ask(b, u"n");
-  Ask(a, u"n");
+  Request(b, u"n");
+  Request(a, u"n");
   ASSERT_TRUE(b.End(1).ok());
   ASSERT_TRUE(a.End(2).ok());
-  Ask(a, u"m");
-  Ask(b, u"m", kSteal);
+  Request(a, u"m");
+  Request(b, u"m", kSteal);
   ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_EQ(UsedCells(), 2U);  // the lock of b and its name
 }
 
-TEST_F(TerminateAgent, EndsMoreRequestsThanOneVisitToAShardAllows) {
+TEST_F(TerminateAgent, EndsMoreRequestsThanOneEntryToAShardAllows) {
   FakeMachine large(segment::Geometry::ForCapacity(segment::kMinCapacity));
   FakeAgent agent(large, large.Attach(0), 0);
   for (uint32_t id = 0; id < 1000; ++id) ASSERT_TRUE(agent.Request(id, u"n", kExclusive).ok());
@@ -62,14 +62,14 @@ TEST_F(TerminateAgent, EndsMoreRequestsThanOneVisitToAShardAllows) {
 TEST_F(TerminateAgent, LeavesTheNextBearerOfTheEntryAlone) {
   const segment::AgentRef old = a.ref();
   FakeAgent next(machine, q, old.index);
-  Ask(next, u"n");
+  Request(next, u"n");
   ASSERT_TRUE(b.lock_table().TerminateAgent(old, kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(1));
 }
 
 // Its process continues, and so does the next bearer of its entry.
 TEST_F(TerminateAgent, IsMadeUpForByARepair) {
-  const uint32_t shard = Ask(a, u"n").record.shard;
+  const uint32_t shard = Request(a, u"n").record.shard;
   FakeAgent next(machine, p, a.ref().index);
   machine.segment().shard(shard).dirty.Set(1);
   core::WakeQueue wake_queue(machine.segment(), machine.host());
@@ -78,7 +78,7 @@ TEST_F(TerminateAgent, IsMadeUpForByARepair) {
 }
 
 // Others may clean up at the same time, and the entry may have a new bearer at any time.
-TEST_F(TerminateAgent, DoesNotTakeTheRecordsOfTheNextBearerForDamage) {
+TEST_F(TerminateAgent, DoesNotTakeTheRecordsOfTheNextBearerForCorruption) {
   struct Newcomer {
     FakeMachine& machine;
     segment::AgentRef old;
@@ -113,16 +113,16 @@ class ReapProcess : public LockTableTest {
 };
 
 TEST_F(ReapProcess, EndsAllItsAgents) {
-  Ask(a, u"n");
-  Ask(a2, u"m");
-  Ask(b, u"n");
-  Ask(b, u"m");
+  Request(a, u"n");
+  Request(a2, u"m");
+  Request(b, u"n");
+  Request(b, u"m");
   Terminate(p, b);
   EXPECT_TRUE(IsHeld(3) && IsHeld(4));
 }
 
 // In the other order, a death between the two steps would leave a file without an entry.
-TEST_F(ReapProcess, RemovesFilesBeforeItFreesTheEntriesThatTellOfThem) {
+TEST_F(ReapProcess, RemovesFilesBeforeItFreesTheEntriesThatNameThem) {
   Terminate(p, b);
   EXPECT_THAT(machine.host().removed_doorbells(), ElementsAre(a.ref(), a2.ref()));
   EXPECT_THAT(machine.host().removed_lifelines(), ElementsAre(p));
@@ -148,8 +148,8 @@ TEST_F(ReapProcess, NotesThatNothingIsLeftToCleanUp) {
 }
 
 TEST_F(ReapProcess, DoesNothingTheSecondTime) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   Terminate(p, b);
   Terminate(p, b);
   EXPECT_TRUE(IsHeld(2));
@@ -165,7 +165,7 @@ TEST_F(ReapProcess, DoesNotTakeBackThatALaterProcessOfTheSlotIsCleanedUp) {
   EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), next.generation);
 }
 
-TEST_F(ReapProcess, CorrectsADamagedNoteOfWhatIsCleanedUp) {
+TEST_F(ReapProcess, CorrectsACorruptedNoteOfWhatIsCleanedUp) {
   machine.segment().process(p.slot).cleaned_generation.Set(p.generation + 9);
   Terminate(p, b);
   EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
@@ -175,13 +175,13 @@ TEST_F(ReapProcess, LeavesTheNextProcessOfTheSlotAlone) {
   machine.Kill(p);
   const segment::ProcessRef next = machine.Attach(p.slot);
   FakeAgent agent(machine, next, 5);
-  Ask(agent, u"n");
+  Request(agent, u"n");
   Terminate(p, b);
   EXPECT_TRUE(IsHeld(1));
 }
 
 TEST_F(ReapProcess, TakesOverTheShardThatItDiedInside) {
-  Ask(b, u"n");
+  Request(b, u"n");
   const uint32_t shard = b.mine().at(1).record.shard;
   segment::LockWord word(machine.segment(), shard);
   ASSERT_TRUE(IsAcquired(word, p));
@@ -192,7 +192,7 @@ TEST_F(ReapProcess, TakesOverTheShardThatItDiedInside) {
 
 // A process inside may be ending the requests of the dead one, and may die before it rings the
 // agents that it grants.
-TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
+TEST_F(ReapProcess, IsNotDoneWhileAThreadIsInsideAShard) {
   LeaveUnrung(c);
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
@@ -206,7 +206,7 @@ TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
 }
 
 // A process inside may be stopped there for long, and the clean-up is tried again and again.
-TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
+TEST_F(ReapProcess, CausesNoNewCheckUntilAThreadHasLeftAShard) {
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
@@ -222,8 +222,8 @@ TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
 }
 
 // Another reaper may have ended it meanwhile, and died before it rang the agents that it granted.
-TEST_F(ReapProcess, MakesEverybodyLookAgainWhereItCouldNotEndSomethingAtFirst) {
-  Ask(a, u"n");
+TEST_F(ReapProcess, CausesANewCheckByAllWhereItCouldNotEndSomethingAtFirst) {
+  Request(a, u"n");
   segment::LockWord word(machine.segment(), NameOf(u"n").ShardIn(machine.segment()));
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
@@ -238,8 +238,8 @@ TEST_F(ReapProcess, MakesEverybodyLookAgainWhereItCouldNotEndSomethingAtFirst) {
 }
 
 // Another reaper has ended its agents: a repair inside a shard may have found their operations.
-TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShardWhoEnteredBeforeAnotherEndedItsAgents) {
-  Ask(a, u"n");
+TEST_F(ReapProcess, IsNotDoneWhileAThreadIsInsideAShardThatEnteredBeforeAnotherEndedItsAgents) {
+  Request(a, u"n");
   const uint32_t shard = NameOf(u"n").ShardIn(machine.segment());
   segment::LockWord first(machine.segment(), shard);
   segment::LockWord second(machine.segment(), 1 - shard);
@@ -258,16 +258,16 @@ TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShardWhoEnteredBeforeAnotherEn
   EXPECT_EQ(terminate(), StatusCode::kOk);
 }
 
-TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
+TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAThreadIsInsideOne) {
   std::u16string other = u"n";
   const auto shard_of = [this](const std::u16string& name) {
     return NameOf(name).ShardIn(machine.segment());
   };
   while (shard_of(other) == shard_of(u"n")) other += u'x';
   const bool is_lower = shard_of(u"n") == 0;
-  Ask(a, is_lower ? u"n" : other);
-  Ask(a, is_lower ? other : u"n");
-  Ask(b, is_lower ? other : u"n");
+  Request(a, is_lower ? u"n" : other);
+  Request(a, is_lower ? other : u"n");
+  Request(b, is_lower ? other : u"n");
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
@@ -289,8 +289,8 @@ TEST_F(ReapProcess, RingsAnAgentThatWatches) {
 }
 
 TEST_F(ReapProcess, LeavesAgentsInPeaceThatItDoesNotConcern) {
-  Ask(a, u"n");
-  Ask(c, u"m");
+  Request(a, u"n");
+  Request(c, u"m");
   c.FallAsleep();
   Terminate(p, b);
   EXPECT_FALSE(machine.host().WasRung(c.ref()));

@@ -44,9 +44,9 @@ class ReadingEvents : public LockTableTest {
   // `b` has lost its lock, and reads so. Behind a load of that, its end and its next request are
   // executed. False: there are fewer loads.
   bool Read(uint32_t load) {
-    const RecordRef lost = Ask(b, u"n").record;
+    const RecordRef lost = Request(b, u"n").record;
     const uint32_t id = last_id;
-    Ask(a, u"n", kSteal);
+    Request(a, u"n", kSteal);
     const uint32_t stealer = last_id;
     RecordRef next;
     std::vector<RecordEvent> events;
@@ -54,7 +54,7 @@ class ReadingEvents : public LockTableTest {
     {
       AtLoad at(load, [&] {
         EXPECT_TRUE(b.End(id).ok());
-        next = Ask(b, NameBeside(), kShared).record;
+        next = Request(b, NameBeside(), kShared).record;
       });
       core::TakeEvents(machine.segment(), b.ref().index, events);
       has_run = at.has_run();
@@ -88,7 +88,7 @@ class ReadingEvents : public LockTableTest {
 };
 
 TEST_F(ReadingEvents, NeverMixesARecordWithTheNextOneInItsCell) {
-  Ask(a, NameBeside(), kShared);  // the name has its cell
+  Request(a, NameBeside(), kShared);  // the name has its cell
   const uint32_t held = last_id;
   uint32_t load = 1;
   while (Read(load)) ++load;

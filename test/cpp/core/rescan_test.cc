@@ -31,9 +31,9 @@ class Rescan : public LockTableTest {
 };
 
 TEST_F(Rescan, FindsEveryRecordOfTheAgent) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(b, u"m");
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(b, u"m");
   std::vector<RecordEvent> records;
   std::vector<RecordEvent> popped;
   ASSERT_TRUE(Read(b, records, popped).ok());
@@ -42,8 +42,8 @@ TEST_F(Rescan, FindsEveryRecordOfTheAgent) {
 }
 
 TEST_F(Rescan, FindsAGrantWhoseEventWasNeverLinked) {
-  Ask(a, u"n");
-  const core::RecordRef record = Ask(b, u"n").record;
+  Request(a, u"n");
+  const core::RecordRef record = Request(b, u"n").record;
   ASSERT_TRUE(a.End(1).ok());
   machine.segment().agent(b.ref().index).event_head.Set(segment::kNoCell);  // died while pushing
   machine.segment().agent(b.ref().index).rescan.Set(1);
@@ -53,8 +53,8 @@ TEST_F(Rescan, FindsAGrantWhoseEventWasNeverLinked) {
 }
 
 TEST_F(Rescan, FreesAZombieWhoseEventWasNeverLinked) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   ASSERT_TRUE(a.End(1).ok());
   ASSERT_TRUE(b.End(2).ok());
   machine.segment().agent(b.ref().index).event_head.Set(segment::kNoCell);
@@ -63,10 +63,10 @@ TEST_F(Rescan, FreesAZombieWhoseEventWasNeverLinked) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(Rescan, SaysWhetherSomebodyElseIsBeforeAWaitingRequest) {
-  Ask(a, u"n");
-  Ask(a2, u"n");
-  Ask(b, u"n");
+TEST_F(Rescan, SaysWhetherAnotherAgentIsBeforeAWaitingRequest) {
+  Request(a, u"n");
+  Request(a2, u"n");
+  Request(b, u"n");
   std::vector<RecordEvent> of_a2;
   std::vector<RecordEvent> of_b;
   std::vector<RecordEvent> popped;
@@ -78,9 +78,9 @@ TEST_F(Rescan, SaysWhetherSomebodyElseIsBeforeAWaitingRequest) {
 
 // An agent takes what a complete rescan does not show for lost.
 TEST_F(Rescan, FindsARecordThatALinkOfItsAgentNoLongerLeadsTo) {
-  const core::RecordRef first = Ask(b, u"n").record;
-  Ask(b, u"n");
-  const core::RecordRef last = Ask(b, u"n").record;
+  const core::RecordRef first = Request(b, u"n").record;
+  Request(b, u"n");
+  const core::RecordRef last = Request(b, u"n").record;
   CellOf(last).agent_next.Set(0xFFFF);
   std::vector<RecordEvent> records;
   std::vector<RecordEvent> popped;

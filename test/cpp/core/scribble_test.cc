@@ -22,14 +22,14 @@ namespace holdfast::test {
 namespace {
 
 constexpr uint64_t kSegments = 40000;
-constexpr int kScribbleRounds = 6;
+constexpr int kCorruptionRounds = 6;
 
-const std::u16string kScribbledNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
-                                          std::u16string(150, u'l')};
+const std::u16string kFuzzedNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
+                                       std::u16string(150, u'l')};
 
-class ScribbledSegment {
+class CorruptedSegment {
  public:
-  explicit ScribbledSegment(uint64_t seed) : scribbler_(machine_, seed) {
+  explicit CorruptedSegment(uint64_t seed) : fuzzer_(machine_, seed) {
     for (uint16_t slot = 0; slot < 4; ++slot) processes_.push_back(machine_.Attach(slot));
     for (uint16_t i = 0; i < 6; ++i) agents_.emplace_back(machine_, processes_[i % 4u], i);
   }
@@ -37,17 +37,17 @@ class ScribbledSegment {
   void Use(int operations) {
     for (int i = 0; i < operations; ++i) Operate(agents_[Below(6)]);
   }
-  // The same, with damage that is done in the middle of the operations, behind some of their
+  // The same, with corruption in the middle of the operations, behind some of their
   // stores.
-  void UseWhileScribbling(int operations) {
-    segment::store_observer = {&ScribbledSegment::AfterStore, this};
+  void UseWhileCorrupting(int operations) {
+    segment::store_observer = {&CorruptedSegment::AfterStore, this};
     Use(operations);
     segment::store_observer = {};
   }
-  void Scribble() {
-    for (uint32_t left = 1 + Below(12); left > 0; --left) scribbler_.Scribble();
+  void CorruptOnce() {
+    for (uint32_t left = 1 + Below(12); left > 0; --left) fuzzer_.CorruptOnce();
   }
-  // The scribbling is over: the next agent that enters each shard repairs it. Returns the remaining
+  // The corruption is over: the next agent that enters each shard repairs it. Returns the remaining
   // faults.
   std::vector<std::string> Heal() {
     for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
@@ -67,14 +67,14 @@ class ScribbledSegment {
 
  private:
   static void AfterStore(void* context) {
-    auto* const self = static_cast<ScribbledSegment*>(context);
+    auto* const self = static_cast<CorruptedSegment*>(context);
     const segment::StoreObserver observer = segment::store_observer;
-    segment::store_observer = {};  // the stores of the scribbler are no such places
-    if (self->Below(16) == 0) self->scribbler_.Scribble();
+    segment::store_observer = {};  // the stores of the fuzzer are no such points
+    if (self->Below(16) == 0) self->fuzzer_.CorruptOnce();
     segment::store_observer = observer;
   }
 
-  uint32_t Below(uint32_t limit) { return scribbler_.Below(limit); }
+  uint32_t Below(uint32_t limit) { return fuzzer_.Below(limit); }
 
   // As a background worker does: a living process that the word names checks whether it is inside.
   // If the word was damaged, a process was (all processes here have the same thread).
@@ -88,7 +88,7 @@ class ScribbledSegment {
     core::LockTable lock_table = agent.lock_table();
     const uint32_t dice = Below(20);
     if (dice < 9) {
-      Ask(agent);
+      Request(agent);
     } else if (dice < 15) {
       const auto& mine = agent.mine();
       if (mine.empty()) return;
@@ -97,7 +97,7 @@ class ScribbledSegment {
       (void)core::WouldSelfDeadlock(lock_table, agent.ref(), it->second.record, kShardTimeoutNs);
       machine_.host().PassTime(Below(1000));
       (void)agent.EnforceHoldLimits(it->first);
-      (void)core::Holders(lock_table, NameOf(kScribbledNames[Below(5)]), kShardTimeoutNs);
+      (void)core::Holders(lock_table, NameOf(kFuzzedNames[Below(5)]), kShardTimeoutNs);
       if (it->second.is_held && Below(2) == 0) {
         agent.EndOrBias(it->first);
       } else {
@@ -115,9 +115,10 @@ class ScribbledSegment {
   }
 
   void UseBiased(FakeAgent& agent) {
-    const auto& kept = agent.kept();
-    if (kept.empty()) return;
-    const uint32_t id = std::next(kept.begin(), Below(static_cast<uint32_t>(kept.size())))->first;
+    const auto& biased = agent.biased();
+    if (biased.empty()) return;
+    const uint32_t id =
+        std::next(biased.begin(), Below(static_cast<uint32_t>(biased.size())))->first;
     if (agent.Holds(id)) {
       agent.ReleaseBiased(id);
     } else if (Below(4) != 0) {
@@ -127,7 +128,7 @@ class ScribbledSegment {
     }
   }
 
-  void Ask(FakeAgent& agent) {
+  void Request(FakeAgent& agent) {
     static const Options kOptions[] = {
         kExclusive,
         kExclusive,
@@ -140,8 +141,8 @@ class ScribbledSegment {
         Limited(2),
         HeldFor(1000),
         kLabelled,
-        {.mode = LockMode::kShared, .limit = 2, .hold_limit_ns = 1, .label = kScribbledNames[4]}};
-    (void)agent.Request(++last_id_, kScribbledNames[Below(5)], kOptions[Below(12)]);
+        {.mode = LockMode::kShared, .limit = 2, .hold_limit_ns = 1, .label = kFuzzedNames[4]}};
+    (void)agent.Request(++last_id_, kFuzzedNames[Below(5)], kOptions[Below(12)]);
   }
 
   // Ends an agent, or a process that then continues under its name: more corruption.
@@ -154,53 +155,53 @@ class ScribbledSegment {
   }
 
   FakeMachine machine_;
-  Scribbler scribbler_;
+  CorruptionFuzzer fuzzer_;
   std::vector<segment::ProcessRef> processes_;
   std::vector<FakeAgent> agents_;
   uint32_t last_id_ = 0;
 };
 
-using Damage = std::vector<std::string> (*)(uint64_t seed);
+using Corrupt = std::vector<std::string> (*)(uint64_t seed);
 
-std::vector<std::string> DamageBetweenOperations(uint64_t seed) {
-  ScribbledSegment segment(seed);
+std::vector<std::string> CorruptBetweenOperations(uint64_t seed) {
+  CorruptedSegment segment(seed);
   segment.Use(12);
-  for (int round = 0; round < kScribbleRounds; ++round) {
-    segment.Scribble();
+  for (int round = 0; round < kCorruptionRounds; ++round) {
+    segment.CorruptOnce();
     segment.Use(6);
   }
   return segment.Heal();
 }
 
-std::vector<std::string> DamageInsideOperations(uint64_t seed) {
-  ScribbledSegment segment(seed);
+std::vector<std::string> CorruptInsideOperations(uint64_t seed) {
+  CorruptedSegment segment(seed);
   segment.Use(12);
-  segment.UseWhileScribbling(kScribbleRounds * 6);
+  segment.UseWhileCorrupting(kCorruptionRounds * 6);
   return segment.Heal();
 }
 
-// HOLDFAST_SEED=<number> plays one segment again, HOLDFAST_SCRIBBLES=<count> tries more of them
+// HOLDFAST_SEED=<number> plays one segment again, HOLDFAST_CORRUPTIONS=<count> tries more of them
 // (`npm test -- soak`).
-void Try(Damage damage) {
+void Try(Corrupt corrupt) {
   if (const char* const text = std::getenv("HOLDFAST_SEED")) {
-    EXPECT_THAT(damage(std::stoull(text)), testing::IsEmpty()) << "HOLDFAST_SEED=" << text;
+    EXPECT_THAT(corrupt(std::stoull(text)), testing::IsEmpty()) << "HOLDFAST_SEED=" << text;
     return;
   }
-  const char* const wanted = std::getenv("HOLDFAST_SCRIBBLES");
+  const char* const wanted = std::getenv("HOLDFAST_CORRUPTIONS");
   const uint64_t count = wanted == nullptr ? kSegments : std::stoull(wanted);
   const uint64_t first = std::random_device{}();
   std::cout << "seeds " << first << " to " << first + count - 1 << std::endl;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    ASSERT_THAT(damage(seed), testing::IsEmpty()) << "HOLDFAST_SEED=" << seed;
+    ASSERT_THAT(corrupt(seed), testing::IsEmpty()) << "HOLDFAST_SEED=" << seed;
   }
 }
 
-TEST(ScribbledSegments, CanBeUsedWhileDamagedAndAreWholeAfterARepair) {
-  Try(&DamageBetweenOperations);
+TEST(CorruptedSegments, CanBeUsedWhileCorruptedAndAreWholeAfterARepair) {
+  Try(&CorruptBetweenOperations);
 }
 
-TEST(ScribbledSegments, CanBeDamagedWhileTheyAreUsedAndAreWholeAfterARepair) {
-  Try(&DamageInsideOperations);
+TEST(CorruptedSegments, CanBeCorruptedWhileTheyAreUsedAndAreWholeAfterARepair) {
+  Try(&CorruptInsideOperations);
 }
 
 }  // namespace

@@ -24,83 +24,83 @@ class SelfDeadlock : public LockTableTest {
 };
 
 TEST_F(SelfDeadlock, IsForItsOwnLock) {
-  Ask(a, u"n");
-  Ask(a, u"n");
+  Request(a, u"n");
+  Request(a, u"n");
   EXPECT_TRUE(WouldSelfDeadlock(a));
 }
 
 TEST_F(SelfDeadlock, IsNotForTheLockOfAnotherThreadOfItsProcess) {
-  Ask(a2, u"n");
-  Ask(a, u"n");
+  Request(a2, u"n");
+  Request(a, u"n");
   EXPECT_FALSE(WouldSelfDeadlock(a));
 }
 
 TEST_F(SelfDeadlock, IsForTheLockOfAnotherAgentOfItsThread) {
   MoveToThread(a2, 0);
-  Ask(a2, u"n");
-  Ask(a, u"n");
+  Request(a2, u"n");
+  Request(a, u"n");
   EXPECT_TRUE(WouldSelfDeadlock(a));
 }
 
 TEST_F(SelfDeadlock, IsNotForAThreadOfTheSameNumberInAnotherProcess) {
-  Ask(b, u"n");
-  Ask(a, u"n");
+  Request(b, u"n");
+  Request(a, u"n");
   EXPECT_FALSE(WouldSelfDeadlock(a));
 }
 
-TEST_F(SelfDeadlock, IsForItsOwnSharedLockOnlyIfSomebodyCannotHoldBesideIt) {
-  Ask(b, u"n");
-  Ask(a, u"n", kShared);
-  Ask(a, u"n", kShared);
+TEST_F(SelfDeadlock, IsForItsOwnSharedLockOnlyIfAnAgentCannotHoldBesideIt) {
+  Request(b, u"n");
+  Request(a, u"n", kShared);
+  Request(a, u"n", kShared);
   EXPECT_FALSE(WouldSelfDeadlock(a));
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_TRUE(WouldSelfDeadlock(a));
 }
 
-TEST_F(SelfDeadlock, IsForWhoWaitsForItsOwnLock) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n");
-  Ask(c, u"n", kShared);
-  Ask(a, u"n", kShared);
+TEST_F(SelfDeadlock, IsForAnAgentThatWaitsForItsOwnLock) {
+  Request(a, u"n", kShared);
+  Request(b, u"n");
+  Request(c, u"n", kShared);
+  Request(a, u"n", kShared);
   EXPECT_TRUE(WouldSelfDeadlock(a));
   EXPECT_FALSE(WouldSelfDeadlock(c));
 }
 
 TEST_F(SelfDeadlock, IsForItsOwnEarlierRequest) {
-  Ask(b, u"n");
-  Ask(a, u"n");
-  Ask(c, u"n", kShared);
-  Ask(a, u"n", kShared);
+  Request(b, u"n");
+  Request(a, u"n");
+  Request(c, u"n", kShared);
+  Request(a, u"n", kShared);
   EXPECT_TRUE(WouldSelfDeadlock(a));
 }
 
 TEST_F(SelfDeadlock, CountsItsOwnLocksAgainstTheLimit) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
-  Ask(a, u"n", Limited(2));
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
+  Request(a, u"n", Limited(2));
   EXPECT_FALSE(WouldSelfDeadlock(a));
-  Ask(a, u"n", Limited(1));
+  Request(a, u"n", Limited(1));
   EXPECT_TRUE(WouldSelfDeadlock(a));
 }
 
 TEST_F(SelfDeadlock, CountsThemAgainstTheLimitsOfThoseBeforeIt) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", Limited(1));
-  Ask(a, u"n", kShared);
+  Request(a, u"n", kShared);
+  Request(b, u"n", Limited(1));
+  Request(a, u"n", kShared);
   EXPECT_TRUE(WouldSelfDeadlock(a));
 }
 
 // Its limit was met when it was granted.
 TEST_F(SelfDeadlock, DoesNotCountThemAgainstTheLimitsOfHolders) {
-  Ask(b, u"n", Limited(1));
-  Ask(a, u"n", kShared);
-  Ask(c, u"n", Limited(2));
-  Ask(a, u"n", kShared);
+  Request(b, u"n", Limited(1));
+  Request(a, u"n", kShared);
+  Request(c, u"n", Limited(2));
+  Request(a, u"n", kShared);
   EXPECT_FALSE(WouldSelfDeadlock(a));
 }
 
 TEST_F(SelfDeadlock, IsOverWithTheGrant) {
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_FALSE(WouldSelfDeadlock(a));
 }
 

@@ -49,10 +49,10 @@ TEST_F(SnapshotTest, IsEmptyInAnEmptySegment) {
 }
 
 TEST_F(SnapshotTest, ShowsHeldAndPendingInTheOrderOfTheRequests) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
-  Ask(c, u"n");
-  Ask(a2, u"n", kShared);
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
+  Request(c, u"n");
+  Request(a2, u"n", kShared);
   const Snapshot snapshot = Take(c);
   EXPECT_THAT(Lines(snapshot.held), ElementsAre("n shared 0", "n shared 2"));
   EXPECT_THAT(Lines(snapshot.pending), ElementsAre("n exclusive 3", "n shared 1"));
@@ -60,22 +60,22 @@ TEST_F(SnapshotTest, ShowsHeldAndPendingInTheOrderOfTheRequests) {
 
 TEST_F(SnapshotTest, ShowsTheNamesOfAllShards) {
   const std::u16string names[] = {u"0", u"1", u"2", u"3", u"4", u"5"};
-  for (const std::u16string& name : names) Ask(a, name);
+  for (const std::u16string& name : names) Request(a, name);
   EXPECT_EQ(Take(b).held.size(), 6U);
 }
 
 TEST_F(SnapshotTest, ShowsLongNamesWhole) {
   std::u16string name;
   for (char16_t unit = 0; unit < 700; ++unit) name.push_back(static_cast<char16_t>(0xD700 + unit));
-  Ask(a, name);
+  Request(a, name);
   ASSERT_EQ(Take(b).held.size(), 1U);
   EXPECT_EQ(Take(b).held[0].name, name);
 }
 
 TEST_F(SnapshotTest, ShowsNeitherStolenLocksNorZombies) {
-  Ask(a, u"n");
-  Ask(b, u"n", kSteal);
-  Ask(c, u"n");
+  Request(a, u"n");
+  Request(b, u"n", kSteal);
+  Request(c, u"n");
   ASSERT_TRUE(b.End(2).ok());
   ASSERT_TRUE(c.End(3).ok());
   EXPECT_THAT(Take(a).held, IsEmpty());
@@ -83,8 +83,8 @@ TEST_F(SnapshotTest, ShowsNeitherStolenLocksNorZombies) {
 }
 
 TEST_F(SnapshotTest, HidesWhatTheDeadHoldAndNamesThem) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   machine.Kill(p);
   const Snapshot snapshot = Take(b);
   EXPECT_THAT(snapshot.held, IsEmpty());
@@ -93,7 +93,7 @@ TEST_F(SnapshotTest, HidesWhatTheDeadHoldAndNamesThem) {
 }
 
 TEST_F(SnapshotTest, LeavesEveryShardUnlocked) {
-  Ask(a, u"n");
+  Request(a, u"n");
   Take(b);
   for (uint32_t i = 0; i < machine.segment().geometry().shards; ++i) {
     EXPECT_FALSE(segment::LockWord(machine.segment(), i).IsLocked());
@@ -111,7 +111,7 @@ TEST_F(SnapshotTest, IsBusyAndLeavesTheOtherShardsUnlockedWhenOneIsKeptLocked) {
 
 // A damaged length must not become that much memory.
 TEST_F(SnapshotTest, LeavesOutANameThatIsLongerThanTheSegment) {
-  Ask(a, std::u16string(200, u'x'));
+  Request(a, std::u16string(200, u'x'));
   for (uint32_t i = 0; i < machine.segment().geometry().cells(); ++i) {
     segment::AnyCell& cell = *machine.segment().CellByNumber(i);
     if (cell.state.Get() == segment::CellState::kName) {
@@ -145,8 +145,8 @@ class PassedOn : public SnapshotTest {
     held = next;
   }
   // By who takes a picture, behind each of its loads; so often.
-  static void OnLoad(void* self) { static_cast<PassedOn*>(self)->PassOnIfNobodyIsInside(); }
-  void PassOnIfNobodyIsInside() {
+  static void OnLoad(void* self) { static_cast<PassedOn*>(self)->PassOnIfNoThreadIsInside(); }
+  void PassOnIfNoThreadIsInside() {
     for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
       if (machine.segment().shard(shard).lock_word.atomic()->load() != 0) return;
     }
@@ -165,7 +165,7 @@ class PassedOn : public SnapshotTest {
       locked += test->machine.segment().shard(i).lock_word.atomic()->load() != 0 ? 1 : 0;
     }
     test->most_locked = std::max(test->most_locked, locked);
-    test->PassOnIfNobodyIsInside();
+    test->PassOnIfNoThreadIsInside();
   }
 
   std::u16string names[2] = {u"0", u"1"};
@@ -196,7 +196,7 @@ TEST_F(PassedOn, NeverMakesASnapshotKeepTwoShards) {
   EXPECT_EQ(most_locked, 1);
 }
 
-TEST_F(PassedOn, IsSeenByWhoLooksMeanwhileInItsShard) {
+TEST_F(PassedOn, IsSeenByACopyMeanwhileOfItsShard) {
   while (ShardOf(names[1]) != ShardOf(names[0])) ++names[1][0];
   constexpr int kSnapshots = 1000;
   b.BePatient();

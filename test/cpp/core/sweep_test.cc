@@ -32,20 +32,20 @@ class SweepTest : public LockTableTest {
 
   // When it is due. Returns how often it asked the kernel.
   uint32_t Run() {
-    const uint32_t before = TimesAsked();
+    const uint32_t before = TimesChecked();
     machine.host().PassTime(1000 * kNsPerMs);
     sweep.Run(is_stopping);
-    return TimesAsked() - before;
+    return TimesChecked() - before;
   }
-  uint32_t TimesAsked() {
+  uint32_t TimesChecked() {
     uint32_t times = 0;
-    for (const ProcessRef process : others) times += machine.host().times_asked(process);
-    return times + machine.host().times_asked(p) + machine.host().times_asked(r);
+    for (const ProcessRef process : others) times += machine.host().times_checked(process);
+    return times + machine.host().times_checked(p) + machine.host().times_checked(r);
   }
 
-  const TestDirectory place;
+  const TestDirectory test_directory;
   const Result<platform::BucketDirectory> directory =
-      platform::BucketDirectory::Open(place.path(), "sweep");
+      platform::BucketDirectory::Open(test_directory.path(), "sweep");
   core::LockTable lock_table = machine.LockTableOf(q);
   core::DeadProcessFinder reaper{lock_table};
   core::PeerMonitor peers{lock_table, *directory, reaper};
@@ -55,16 +55,16 @@ class SweepTest : public LockTableTest {
   std::vector<ProcessRef> others;
 };
 
-TEST_F(SweepTest, AsksTheKernelForFewProcessesHoweverManyThereAre) {
+TEST_F(SweepTest, ChecksFewProcessesHoweverManyThereAre) {
   sweep.BeginWaiting(waiter);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(Run(), kMostChecks);
 }
 
-TEST_F(SweepTest, AsksForEachProcessInItsTurn) {
+TEST_F(SweepTest, ChecksEachProcessInOrder) {
   machine.Kill(others.back());
   sweep.BeginWaiting(waiter);
   for (uint32_t i = 0; i < kProcesses / kMostChecks + 1; ++i) Run();
-  for (const ProcessRef process : others) EXPECT_GE(machine.host().times_asked(process), 1U);
+  for (const ProcessRef process : others) EXPECT_GE(machine.host().times_checked(process), 1U);
   const auto& entry = machine.segment().process(others.back().slot);
   EXPECT_EQ(entry.cleaned_generation.Acquire(), others.back().generation);
 }
@@ -72,10 +72,10 @@ TEST_F(SweepTest, AsksForEachProcessInItsTurn) {
 TEST_F(SweepTest, IsNotDueBeforeASecondHasPassed) {
   sweep.BeginWaiting(waiter);
   Run();
-  const uint32_t before = TimesAsked();
+  const uint32_t before = TimesChecked();
   machine.host().PassTime(999 * kNsPerMs);
   sweep.Run(is_stopping);
-  EXPECT_EQ(TimesAsked(), before);
+  EXPECT_EQ(TimesChecked(), before);
 }
 
 TEST_F(SweepTest, OneMoreFollowsTheLastWaitAndThenNone) {

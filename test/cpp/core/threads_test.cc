@@ -130,8 +130,8 @@ class Threads : public testing::Test {
     }
   }
 
-  static uint32_t Ask(FakeAgent& agent, uint32_t number, const std::u16string& name,
-                      const Options& options) {
+  static uint32_t Request(FakeAgent& agent, uint32_t number, const std::u16string& name,
+                          const Options& options) {
     const uint32_t id = agent.ref().index * 1'000'000U + number;
     const Result<core::RequestReply> reply = agent.Request(id, name, options);
     EXPECT_TRUE(reply.ok()) << reply.status().reason();
@@ -145,8 +145,8 @@ class Threads : public testing::Test {
       for (int round = 0; round < kThreadRounds; ++round) {
         const size_t name = random() % kThreadNames.size();
         const bool is_shared = random() % 3 == 0;
-        const uint32_t id = Ask(agent, static_cast<uint32_t>(round), kThreadNames[name],
-                                is_shared ? kShared : kExclusive);
+        const uint32_t id = Request(agent, static_cast<uint32_t>(round), kThreadNames[name],
+                                    is_shared ? kShared : kExclusive);
         if (random() % 5 == 0) {
           ASSERT_TRUE(agent.End(id).ok());  // in whatever state it is
           continue;
@@ -182,8 +182,8 @@ TEST_F(Threads, ThatStealLoseNothingButTheirLocks) {
   Run(3, [&](FakeAgent& agent, std::mt19937& random) {
     for (int round = 0; round < kThreadRounds; ++round) {
       const Options options = random() % 3 == 0 ? kSteal : random() % 2 == 0 ? kShared : kExclusive;
-      const uint32_t id = Ask(agent, static_cast<uint32_t>(round),
-                              kThreadNames[random() % kThreadNames.size()], options);
+      const uint32_t id = Request(agent, static_cast<uint32_t>(round),
+                                  kThreadNames[random() % kThreadNames.size()], options);
       if (SpinFor(agent, id)) std::this_thread::yield();
       ASSERT_TRUE(agent.End(id).ok());
     }
@@ -195,7 +195,7 @@ TEST_F(Threads, ThatQueueManyRequestsAtOnceAreGrantedAllOfThem) {
     constexpr uint32_t kBatch = 10;
     for (uint32_t round = 0; round < 300; ++round) {
       for (uint32_t i = 0; i < kBatch; ++i) {
-        Ask(agent, round * kBatch + i, kThreadNames[random() % 2], kExclusive);
+        Request(agent, round * kBatch + i, kThreadNames[random() % 2], kExclusive);
       }
       while (!agent.mine().empty()) {
         for (const auto& [id, mine] : std::map(agent.mine())) {

@@ -1,4 +1,4 @@
-// Records that damage has made name an agent that never asked for them: their names stay free.
+// Records that corruption has made name an agent that never requested them: their names stay free.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class UnknownRecord : public testing::Test {
   segment::RequestCell& CellOf(const core::RecordRef& record) const {
     return segment::AsRequest(*Table().CellAt(record.shard, record.cell));
   }
-  static core::Agent::Answer Ask(core::Agent& agent, std::u16string_view name = kPlanted) {
+  static core::Agent::Answer Request(core::Agent& agent, std::u16string_view name = kPlanted) {
     core::RequestParams request;
     return *agent.Request(Name(name), request);
   }
@@ -83,7 +83,7 @@ TEST_F(UnknownRecord, OfAnAgentThatOpensLaterIsEndedAtItsFirstTurn) {
   AgentRef next = Open()->ref();  // the next agent gets the same entry
   ++next.generation;
   Plant(next);
-  const core::Agent::Answer waiting = Ask(*waiter_);
+  const core::Agent::Answer waiting = Request(*waiter_);
   ASSERT_EQ(waiting.outcome, RequestOutcome::kQueued);
   const std::unique_ptr<core::Agent> named = Open();
   ASSERT_EQ(named->ref(), next);
@@ -94,7 +94,7 @@ TEST_F(UnknownRecord, OfAnAgentThatOpensLaterIsEndedAtItsFirstTurn) {
 TEST_F(UnknownRecord, OfALivingAgentIsEndedAfterARepair) {
   const std::unique_ptr<core::Agent> named = Open();
   Plant(named->ref());
-  const core::Agent::Answer waiting = Ask(*waiter_);
+  const core::Agent::Answer waiting = Request(*waiter_);
   ASSERT_EQ(waiting.outcome, RequestOutcome::kQueued);
   Repair();
   EventsOf(*named);
@@ -103,26 +103,26 @@ TEST_F(UnknownRecord, OfALivingAgentIsEndedAfterARepair) {
 
 TEST_F(UnknownRecord, OfItselfIsEndedWhenAnAgentWaitsForIt) {
   Plant(waiter_->ref());
-  const core::Agent::Answer waiting = Ask(*waiter_);
+  const core::Agent::Answer waiting = Request(*waiter_);
   ASSERT_EQ(waiting.outcome, RequestOutcome::kQueued);
   Repair();
   EXPECT_TRUE(IsGranted(*waiter_, waiting.id));
 }
 
 TEST_F(UnknownRecord, IsFoundByTheSweepOfAnAgentWhoseRequestHasAnotherNumberNow) {
-  const core::Agent::Answer held = Ask(*waiter_);
+  const core::Agent::Answer held = Request(*waiter_);
   ASSERT_EQ(held.outcome, RequestOutcome::kGranted);
   CellOf(waiter_->RecordOf(held.id)).request_id.Set(kNoSuchId);
   waiter_->Sweep();
   const std::vector<RequestEvent> events = EventsOf(*waiter_);
   ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kDamaged);
-  EXPECT_EQ(Ask(*waiter_).outcome, RequestOutcome::kGranted);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kCorrupted);
+  EXPECT_EQ(Request(*waiter_).outcome, RequestOutcome::kGranted);
 }
 
 // A release that waits for its outcome is no unknown record: the rescan leaves its lock to it.
 TEST_F(UnknownRecord, IsNotTheRecordOfAReleaseThatIsUnderWay) {
-  const core::Agent::Answer held = Ask(*waiter_);
+  const core::Agent::Answer held = Request(*waiter_);
   {
     const auto lock = segment::ShardLock::TryEnter(
         Table(), Name().ShardIn(Table()), attachment_->lock_table().self(), attachment_->host());
@@ -138,12 +138,12 @@ TEST_F(UnknownRecord, IsNotTheRecordOfAReleaseThatIsUnderWay) {
 // The first record of the list names a later agent: the rest of the list is the closing agent's.
 TEST_F(UnknownRecord, DoesNotKeepTheLocksOfAnAgentThatCloses) {
   std::unique_ptr<core::Agent> closing = Open();
-  ASSERT_EQ(Ask(*closing).outcome, RequestOutcome::kGranted);
-  const core::RecordRef later = closing->RecordOf(Ask(*closing, kPlanted).id);
+  ASSERT_EQ(Request(*closing).outcome, RequestOutcome::kGranted);
+  const core::RecordRef later = closing->RecordOf(Request(*closing, kPlanted).id);
   CellOf(later).agent_generation.Set(closing->ref().generation + 1);
   closing.reset();
   // The worker repairs, before the request or after it.
-  const core::Agent::Answer waiting = Ask(*waiter_);
+  const core::Agent::Answer waiting = Request(*waiter_);
   EXPECT_TRUE(waiting.outcome == RequestOutcome::kGranted || IsGranted(*waiter_, waiting.id));
 }
 
@@ -158,7 +158,7 @@ TEST_F(UnknownRecord, CostsItsAgentOneStore) {
   named->TakeEvents(ignored_);
   segment::store_observer = {};
   EXPECT_LT(stores, 5 * kRecords);
-  const core::Agent::Answer waiting = Ask(*waiter_);
+  const core::Agent::Answer waiting = Request(*waiter_);
   EXPECT_TRUE(waiting.outcome == RequestOutcome::kGranted || IsGranted(*waiter_, waiting.id));
 }
 

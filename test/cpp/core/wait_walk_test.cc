@@ -60,73 +60,73 @@ class WaitWalkTest : public LockTableTest {
 };
 
 TEST_F(WaitWalkTest, ReadsTheRequestAndItsHolder) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   const Snapshot found = Walk(b);
   EXPECT_THAT(Names(found.held), ElementsAre("n"));
   EXPECT_THAT(Names(found.pending), ElementsAre("n"));
 }
 
 TEST_F(WaitWalkTest, ReadsNothingThatOthersHoldAndWaitForElsewhere) {
-  Ask(c, u"elsewhere");
-  for (int i = 0; i < 20; ++i) Ask(c, u"elsewhere");
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(c, u"elsewhere");
+  for (int i = 0; i < 20; ++i) Request(c, u"elsewhere");
+  Request(a, u"n");
+  Request(b, u"n");
   const Snapshot found = Walk(b, {.with_queues = true});
   EXPECT_THAT(Names(found.held), ElementsAre("n"));
   EXPECT_THAT(Names(found.pending), ElementsAre("n"));
 }
 
 TEST_F(WaitWalkTest, ReadsWhatTheHolderWaitsForInsideItsCallback) {
-  const uint64_t token = Ask(a, u"n").token;
-  Ask(c, u"inner");
-  Ask(a, u"inner", Inside(token | kReject));
-  Ask(b, u"n");
+  const uint64_t token = Request(a, u"n").token;
+  Request(c, u"inner");
+  Request(a, u"inner", Inside(token | kReject));
+  Request(b, u"n");
   const Snapshot found = Walk(b);
   EXPECT_THAT(Names(found.held), UnorderedElementsAre("n", "inner"));
   EXPECT_THAT(Names(found.pending), UnorderedElementsAre("n", "inner"));
 }
 
 TEST_F(WaitWalkTest, ReadsThroughALockThatIsHeldInsideAnother) {
-  const uint64_t outer = Ask(a, u"outer").token;
-  const uint64_t middle = Ask(a, u"middle", Inside(outer)).token;
-  Ask(c, u"inner");
-  Ask(a, u"inner", Inside(middle));
-  Ask(b, u"outer");
+  const uint64_t outer = Request(a, u"outer").token;
+  const uint64_t middle = Request(a, u"middle", Inside(outer)).token;
+  Request(c, u"inner");
+  Request(a, u"inner", Inside(middle));
+  Request(b, u"outer");
   EXPECT_THAT(Names(Walk(b).held), UnorderedElementsAre("outer", "middle", "inner"));
 }
 
 TEST_F(WaitWalkTest, PassesOverWhatTheHolderWaitsForOutside) {
-  Ask(a, u"n");
-  const uint64_t other = Ask(a, u"other").token;
-  Ask(c, u"inner");
-  Ask(a, u"inner", Inside(other));
-  Ask(b, u"n");
+  Request(a, u"n");
+  const uint64_t other = Request(a, u"other").token;
+  Request(c, u"inner");
+  Request(a, u"inner", Inside(other));
+  Request(b, u"n");
   EXPECT_THAT(Names(Walk(b).held), ElementsAre("n"));
 }
 
 TEST_F(WaitWalkTest, FollowsTheOtherAgentsOfAThread) {
-  const uint64_t token = Ask(a, u"n").token;
+  const uint64_t token = Request(a, u"n").token;
   machine.segment().agent(a2.ref().index).thread_id.Set(0);
-  Ask(c, u"inner");
-  Ask(a2, u"inner", Inside(token));
-  Ask(b, u"n");
+  Request(c, u"inner");
+  Request(a2, u"inner", Inside(token));
+  Request(b, u"n");
   EXPECT_THAT(Names(Walk(b).held), UnorderedElementsAre("n", "inner"));
 }
 
 TEST_F(WaitWalkTest, PassesOverAHolderWhoseTimeIsLimited) {
-  Ask(a, u"n", HeldFor(1'000'000'000));
+  Request(a, u"n", HeldFor(1'000'000'000));
   const uint64_t token = a.mine().rbegin()->second.token;
-  Ask(c, u"inner");
-  Ask(a, u"inner", Inside(token));
-  Ask(b, u"n");
+  Request(c, u"inner");
+  Request(a, u"inner", Inside(token));
+  Request(b, u"n");
   EXPECT_THAT(Names(Walk(b).held), ElementsAre("n"));
 }
 
-TEST_F(WaitWalkTest, ReadsTheQueueOnlyWhereItIsAskedTo) {
-  Ask(a, u"n");
-  Ask(c, u"n");
-  Ask(b, u"n");
+TEST_F(WaitWalkTest, ReadsTheQueueOnlyOnDemand) {
+  Request(a, u"n");
+  Request(c, u"n");
+  Request(b, u"n");
   EXPECT_THAT(Walk(b).pending, SizeIs(1));
   const Snapshot found = Walk(b, {.with_queues = true});
   ASSERT_THAT(found.pending, SizeIs(2));
@@ -134,8 +134,8 @@ TEST_F(WaitWalkTest, ReadsTheQueueOnlyWhereItIsAskedTo) {
 }
 
 TEST_F(WaitWalkTest, ReadsListsThatAreLongerThanAPiece) {
-  for (int i = 0; i < 300; ++i) Ask(a, u"n", kShared);
-  for (int i = 0; i < 300; ++i) Ask(b, u"n");
+  for (int i = 0; i < 300; ++i) Request(a, u"n", kShared);
+  for (int i = 0; i < 300; ++i) Request(b, u"n");
   const Snapshot found = Walk(b, {.with_queues = true});
   EXPECT_THAT(found.held, SizeIs(300));
   EXPECT_THAT(found.pending, SizeIs(300));
@@ -147,12 +147,12 @@ TEST_F(WaitWalkTest, FindsWhatStaysWhileOthersComeAndGo) {
     const uint32_t id = IdOf(a, u"n", kShared);
     if (i % 2 != 0) going.push_back(id);
   }
-  Ask(b, u"n");
+  Request(b, u"n");
   const Snapshot found = WalkWith(b, {}, [&] {
     for (int i = 0; i < 70 && !going.empty(); ++i) {
       ASSERT_TRUE(a.End(going.back()).ok());
       going.pop_back();
-      Ask(c, u"n", kShared);
+      Request(c, u"n", kShared);
     }
   });
   size_t stayed = 0;
@@ -161,8 +161,8 @@ TEST_F(WaitWalkTest, FindsWhatStaysWhileOthersComeAndGo) {
 }
 
 TEST_F(WaitWalkTest, PassesOverTheDead) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   machine.Kill(p);
   EXPECT_THAT(Walk(b).held, IsEmpty());
   core::LockTable lock_table = b.lock_table();
@@ -171,8 +171,8 @@ TEST_F(WaitWalkTest, PassesOverTheDead) {
 
 TEST_F(WaitWalkTest, ReadsLongNamesWhole) {
   const std::u16string name(300, u'x');
-  Ask(a, name);
-  Ask(b, name);
+  Request(a, name);
+  Request(b, name);
   const Snapshot found = Walk(b);
   ASSERT_THAT(found.held, SizeIs(1));
   EXPECT_EQ(found.held[0].name, name);
@@ -180,18 +180,18 @@ TEST_F(WaitWalkTest, ReadsLongNamesWhole) {
 }
 
 TEST_F(WaitWalkTest, EndsWhereLocksSeemToBeInsideEachOther) {
-  const uint64_t first = Ask(a, u"1").token;
-  const core::RequestReply second = Ask(a, u"2", Inside(first));
+  const uint64_t first = Request(a, u"1").token;
+  const core::RequestReply second = Request(a, u"2", Inside(first));
   const segment::ShardView view(machine.segment(), a.mine().at(1).record.shard);
   view.RequestAt(a.mine().at(1).record.cell)->enclosing_token.Set(second.token);
-  Ask(b, u"1");
+  Request(b, u"1");
   EXPECT_THAT(Names(Walk(b, {true}).held), UnorderedElementsAre("1", "2"));
 }
 
 TEST_F(WaitWalkTest, HoldersOfGivesTheOldestWithWhatIsShown) {
-  Ask(a, u"n", {.mode = LockMode::kShared, .label = u"first"});
-  Ask(b, u"n", kShared);
-  Ask(c, u"n", kShared);
+  Request(a, u"n", {.mode = LockMode::kShared, .label = u"first"});
+  Request(b, u"n", kShared);
+  Request(c, u"n", kShared);
   core::LockTable lock_table = c.lock_table();
   const auto holders = core::HoldersOf(lock_table, NameOf(u"n"), 2, kShardTimeoutNs);
   ASSERT_TRUE(holders.ok());

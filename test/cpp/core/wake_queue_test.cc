@@ -29,26 +29,26 @@ class WakeQueueTest : public LockTableTest {
 };
 
 TEST_F(WakeQueueTest, RingAnAgentThatIsGrantedALockWhileItSleeps) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   AllFallAsleep();
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_THAT(Rung(), ElementsAre(b.ref().index));
 }
 
 TEST_F(WakeQueueTest, LeaveAnAgentInPeaceThatIsAwake) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_THAT(Rung(), IsEmpty());
   EXPECT_TRUE(b.HasEvents());
 }
 
 TEST_F(WakeQueueTest, RingASleeperAgainIfTheFirstRingFailed) {
-  Ask(a, u"n");
-  Ask(a2, u"m");
-  Ask(b, u"n");
-  Ask(b, u"m");
+  Request(a, u"n");
+  Request(a2, u"m");
+  Request(b, u"n");
+  Request(b, u"m");
   AllFallAsleep();
   machine.host().AllowRings(false);
   ASSERT_TRUE(a.End(1).ok());
@@ -58,10 +58,10 @@ TEST_F(WakeQueueTest, RingASleeperAgainIfTheFirstRingFailed) {
 }
 
 TEST_F(WakeQueueTest, RingASleeperOnlyOnce) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(a, u"m");
-  Ask(b, u"m");
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(a, u"m");
+  Request(b, u"m");
   AllFallAsleep();
   ASSERT_TRUE(a.End(1).ok());
   ASSERT_TRUE(a.End(3).ok());
@@ -70,25 +70,25 @@ TEST_F(WakeQueueTest, RingASleeperOnlyOnce) {
 
 // For a death at any store of the ringing: no process watches the ringer, so the next one rings.
 TEST_F(WakeQueueTest, RingASleeperAlthoughAnotherDiedBeforeRinging) {
-  const auto tell = [this] {
+  const auto ring = [this] {
     core::WakeQueue wake_queue(machine.segment(), machine.host());
     wake_queue.Add(b.ref().index);
   };
   AllFallAsleep();
-  const std::vector<Frame> frames = FramesOf(machine, tell);
+  const std::vector<Frame> frames = FramesOf(machine, ring);
   for (const Frame& frame : frames) {
     machine.Restore(frame.image);
     machine.host().ForgetRings();
-    tell();
+    ring();
     EXPECT_FALSE(frame.rings.empty() && Rung().empty());
   }
 }
 
 // Waking a sleeper takes longer than many locks are held.
-TEST_F(WakeQueueTest, RingWhoComesNextWhenItWantsThat) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(c, u"n");
+TEST_F(WakeQueueTest, RingTheNextWaiterWhenItWantsThat) {
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(c, u"n");
   AllFallAsleep();
   segment::AgentEntry& next = machine.segment().agent(c.ref().index);
   next.prewake.Set(segment::kPrewakeWanted);
@@ -98,13 +98,13 @@ TEST_F(WakeQueueTest, RingWhoComesNextWhenItWantsThat) {
   EXPECT_FALSE(c.HasEvents());
 }
 
-TEST_F(WakeQueueTest, DoNotRingWhoComesNextWhenItDoesNotWantThatOrHasTheLock) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(c, u"n");
-  Ask(b, u"m");
-  Ask(c, u"m");
-  Ask(c, u"m");
+TEST_F(WakeQueueTest, DoNotRingTheNextWaiterWhenItDoesNotWantThatOrHasTheLock) {
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(c, u"n");
+  Request(b, u"m");
+  Request(c, u"m");
+  Request(c, u"m");
   AllFallAsleep();
   segment::AgentEntry& next = machine.segment().agent(c.ref().index);
   ASSERT_TRUE(a.End(1).ok());
@@ -116,7 +116,7 @@ TEST_F(WakeQueueTest, DoNotRingWhoComesNextWhenItDoesNotWantThatOrHasTheLock) {
 }
 
 // One release may grant a lock to many that share it.
-TEST_F(WakeQueueTest, RingNobodyElseWhenManyAreToBeWoken) {
+TEST_F(WakeQueueTest, RingNoOtherAgentWhenManyAreToBeWoken) {
   segment::Geometry::Counts counts = kSmallCounts;
   counts.agents = 40;
   FakeMachine many(counts);
@@ -132,42 +132,42 @@ TEST_F(WakeQueueTest, RingNobodyElseWhenManyAreToBeWoken) {
   EXPECT_EQ(many.host().Rings().size(), kWoken);
 }
 
-TEST_F(WakeQueueTest, RingNobodyForAGrantAtOnce) {
+TEST_F(WakeQueueTest, RingNoAgentForAGrantAtOnce) {
   AllFallAsleep();
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   EXPECT_THAT(Rung(), IsEmpty());
 }
 
 TEST_F(WakeQueueTest, RingEveryVictimOfASteal) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
   AllFallAsleep();
-  Ask(c, u"n", kSteal);
+  Request(c, u"n", kSteal);
   EXPECT_THAT(Rung(), UnorderedElementsAre(a.ref().index, b.ref().index));
 }
 
-TEST_F(WakeQueueTest, RingTheFirstInTheQueueThatHasAThiefBeforeItNow) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+TEST_F(WakeQueueTest, RingTheFirstInTheQueueThatHasAStealerBeforeItNow) {
+  Request(a, u"n");
+  Request(b, u"n");
   AllFallAsleep();
-  Ask(c, u"n", kSteal);
+  Request(c, u"n", kSteal);
   EXPECT_THAT(Rung(), UnorderedElementsAre(a.ref().index, b.ref().index));
 }
 
 TEST_F(WakeQueueTest, RingTheFollowerOfAnAbortedRequest) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(c, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(c, u"n");
   AllFallAsleep();
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_THAT(Rung(), ElementsAre(c.ref().index));
 }
 
 TEST_F(WakeQueueTest, LeaveAFollowerInPeaceThatNowWaitsForItsOwnProcess) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(a2, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(a2, u"n");
   AllFallAsleep();
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_THAT(Rung(), IsEmpty());
@@ -214,7 +214,7 @@ TEST_F(WakeQueueTest, LeaveAgentsInPeaceThatADeathDoesNotConcern) {
   EXPECT_THAT(Rung(), IsEmpty());
 }
 
-TEST_F(WakeQueueTest, RingNobodyWhoseEntryIsFree) {
+TEST_F(WakeQueueTest, RingNoAgentWithAFreeEntry) {
   machine.segment().agent(b.ref().index).sleeping.Set(1);
   machine.segment().agent(b.ref().index).owner.Set(0);
   {

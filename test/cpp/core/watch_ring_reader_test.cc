@@ -54,25 +54,25 @@ TEST_F(Watching, SeesWhatHappensInItsOrder) {
               ElementsAre("granted n", "queued n", "released n", "granted n", "released n"));
 }
 
-TEST_F(Watching, TellsTheEndsOfAWaitApart) {
-  Ask(a, u"n");
-  const core::RecordRef aborted = Ask(b, u"n").record;
-  const core::RecordRef timed_out = Ask(b, u"n").record;
+TEST_F(Watching, DistinguishesTheEndsOfAWait) {
+  Request(a, u"n");
+  const core::RecordRef aborted = Request(b, u"n").record;
+  const core::RecordRef timed_out = Request(b, u"n").record;
   (void)Read(all);
   ASSERT_TRUE(b.lock_table().End(aborted, kShardTimeoutNs).ok());
   ASSERT_TRUE(b.lock_table().End(timed_out, kShardTimeoutNs, core::EndReason::kTimedOut).ok());
   EXPECT_THAT(Read(all), ElementsAre("aborted n", "timedout n"));
 }
 
-TEST_F(Watching, SeesATheftBeforeTheGrantToTheThief) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
+TEST_F(Watching, SeesAStealBeforeTheGrantToTheStealer) {
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
   (void)Read(all);
-  Ask(c, u"n", kSteal);
+  Request(c, u"n", kSteal);
   EXPECT_THAT(Read(all), ElementsAre("stolen n", "stolen n", "granted n"));
 }
 
-TEST_F(Watching, SeesAnExpiryWhoeverNoticesIt) {
+TEST_F(Watching, SeesAnExpiryThatAnyAgentNotices) {
   const uint32_t first = IdOf(a, u"n", HeldFor(1000));
   const uint32_t second = IdOf(b, u"n", HeldFor(1000));
   (void)Read(all);
@@ -85,9 +85,9 @@ TEST_F(Watching, SeesAnExpiryWhoeverNoticesIt) {
 }
 
 TEST_F(Watching, SeesTheDeathOfWhoHoldsAndOfWhoWaits) {
-  Ask(a, u"n");
-  Ask(b, u"n");
-  Ask(a2, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(a2, u"n");
   (void)Read(all);
   machine.Kill(p);
   ASSERT_TRUE(b.lock_table().Reap(p, kShardTimeoutNs).ok());
@@ -95,12 +95,12 @@ TEST_F(Watching, SeesTheDeathOfWhoHoldsAndOfWhoWaits) {
 }
 
 TEST_F(Watching, SeesTheDeathOfWhoHoldsWhereARepairFindsIt) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   (void)Read(all);
   machine.Kill(p);
   for (uint32_t i = 0; i < 2; ++i) machine.segment().shard(i).dirty.Set(1);
-  Ask(c, u"n");
+  Request(c, u"n");
   EXPECT_THAT(Read(all), ElementsAre("died n", "granted n", "queued n"));
 }
 
@@ -108,7 +108,7 @@ TEST_F(Watching, CarriesWhoAndWhen) {
   machine.segment().process(1).process_id.Set(77);
   machine.segment().process(1).pid_namespace.Set(5);
   machine.segment().agent(2).thread_id.Set(3);
-  const core::RequestReply reply = Ask(b, u"n", kShared);
+  const core::RequestReply reply = Request(b, u"n", kShared);
   const auto event = all.Next(1);
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->entry.token, reply.token);
@@ -126,7 +126,7 @@ class NamesOfEveryLength : public Watching, public testing::WithParamInterface<s
 TEST_P(NamesOfEveryLength, AreWholeOrCutAtTheMost) {
   std::u16string name;
   while (name.size() < GetParam()) name.push_back(static_cast<char16_t>(0xD7F0 + name.size()));
-  Ask(a, name);
+  Request(a, name);
   const auto event = all.Next(1);
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->name, name.substr(0, machine.segment().geometry().MaxWatchRingUnits()));
@@ -137,17 +137,17 @@ INSTANTIATE_TEST_SUITE_P(Units, NamesOfEveryLength,
 
 TEST_F(Watching, OfOneNamePassesOverTheOthers) {
   WatchRingReader one(machine.segment(), u"b");
-  Ask(a, u"a");
-  Ask(a, u"b");
-  Ask(a, u"bb");
+  Request(a, u"a");
+  Request(a, u"b");
+  Request(a, u"bb");
   EXPECT_THAT(Read(one), ElementsAre("granted b"));
 }
 
-TEST_F(Watching, LosesTheOldestWhenItIsTooSlowAndIsToldHowMany) {
+TEST_F(Watching, LosesTheOldestWhenItIsTooSlowAndReadsHowMany) {
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(a.End(IdOf(a, u"n")).ok());  // 12 events, 8 slots
   EXPECT_THAT(Read(all), ElementsAre("granted n after 4", "released n", "granted n", "released n",
                                      "granted n", "released n", "granted n", "released n"));
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_THAT(Read(all), ElementsAre("granted n"));
 }
 
@@ -162,7 +162,7 @@ TEST_F(Watching, LosesEventsWhoseLongNamesWereOverwritten) {
 
 TEST_F(Watching, WaitsForAnEntryThatIsBeingWrittenAndNotForEver) {
   TakeNumber();
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_THAT(Read(all, 1), IsEmpty());
   EXPECT_THAT(Read(all, kPatienceNs), IsEmpty());
   EXPECT_THAT(Read(all, 1 + kPatienceNs), ElementsAre("granted n after 1"));
@@ -172,44 +172,44 @@ TEST_F(Watching, WaitsAnewForAnEntryThatWasTakenLater) {
   TakeNumber();
   EXPECT_THAT(Read(all, 1), IsEmpty());
   TakeNumber();
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_THAT(Read(all, 1 + kPatienceNs), IsEmpty());
   EXPECT_THAT(Read(all, 1 + 2 * kPatienceNs), ElementsAre("granted n after 2"));
 }
 
-TEST_F(Watching, BelievesNoEntryThatSomebodyHasScribbledOn) {
-  Ask(a, u"n");
-  Ask(a, u"m");
+TEST_F(Watching, BelievesNoCorruptedEntry) {
+  Request(a, u"n");
+  Request(a, u"m");
   segment::WatchRingSlot& slot = machine.segment().watch_ring_slot(1);
   slot.words[4].Set(slot.words[4].Get() ^ 1);
   EXPECT_THAT(Read(all, 1), IsEmpty());
   EXPECT_THAT(Read(all, 1 + kPatienceNs), ElementsAre("granted m after 1"));
 }
 
-TEST_F(Watching, SurvivesADamagedHead) {
+TEST_F(Watching, SurvivesACorruptedHead) {
   machine.segment().header().last_entry.Set(UINT64_MAX - 3);
   EXPECT_THAT(Read(all, 1), IsEmpty());
   machine.segment().header().last_entry.Set(0);
   EXPECT_THAT(Read(all, 1), IsEmpty());
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_THAT(Read(all, 1), ElementsAre(testing::StartsWith("granted n")));
 }
 
-TEST_F(Watching, IsNotWrittenForNobody) {
+TEST_F(Watching, IsNotWrittenWithoutAWatcher) {
   watchers.Remove(c.ref());
   const uint64_t last = machine.segment().header().last_entry.Get();
   ASSERT_TRUE(a.End(IdOf(a, u"n")).ok());
   EXPECT_EQ(machine.segment().header().last_entry.Get(), last);
 }
 
-TEST_F(Watching, WritesIncidentsAlsoWhenNobodyWatchesAnyMore) {
+TEST_F(Watching, WritesIncidentsAlsoWhenNoAgentWatchesAnyMore) {
   watchers.Remove(c.ref());
-  Ask(a, u"n");
-  const core::RecordRef aborted = Ask(b, u"n").record;
-  const core::RecordRef timed_out = Ask(b, u"n").record;
+  Request(a, u"n");
+  const core::RecordRef aborted = Request(b, u"n").record;
+  const core::RecordRef timed_out = Request(b, u"n").record;
   ASSERT_TRUE(b.lock_table().End(aborted, kShardTimeoutNs).ok());
   ASSERT_TRUE(b.lock_table().End(timed_out, kShardTimeoutNs, core::EndReason::kTimedOut).ok());
-  Ask(b, u"n", kSteal);
+  Request(b, u"n", kSteal);
   const uint32_t limited = IdOf(a2, u"limited", HeldFor(1000));
   machine.host().PassTime(2000);
   (void)a2.EnforceHoldLimits(limited);
@@ -217,25 +217,25 @@ TEST_F(Watching, WritesIncidentsAlsoWhenNobodyWatchesAnyMore) {
   ASSERT_TRUE(a.lock_table().Reap(q, kShardTimeoutNs).ok());
   EXPECT_THAT(Read(all), ElementsAre("timedout n", "stolen n", "expired limi", "died n"));
   watchers.Add(c.ref());
-  Ask(a, u"m");
+  Request(a, u"m");
   EXPECT_THAT(Read(all), ElementsAre("granted m"));
 }
 
 TEST_F(Watching, PassesOverAllButIncidentsWhilePaused) {
   all.SetPaused(true);
-  Ask(a, u"n");
-  Ask(b, u"n", kSteal);
+  Request(a, u"n");
+  Request(b, u"n", kSteal);
   EXPECT_THAT(Read(all), ElementsAre("stolen n"));
   all.SetPaused(false);
-  Ask(a, u"m");
+  Request(a, u"m");
   EXPECT_THAT(Read(all), ElementsAre("granted m"));
 }
 
 class NeverWatched : public LockTableTest {};
 
 TEST_F(NeverWatched, WritesNothing) {
-  Ask(a, u"n");
-  Ask(b, u"n", kSteal);
+  Request(a, u"n");
+  Request(b, u"n", kSteal);
   machine.Kill(q);
   ASSERT_TRUE(a.lock_table().Reap(q, kShardTimeoutNs).ok());
   EXPECT_EQ(machine.segment().header().last_entry.Get(), 0U);
@@ -271,7 +271,7 @@ TEST_F(Watching, EndsThoughAFreeEntrySaysThatItsLastBearerWatched) {
 }
 
 // The count of an agent that died in the middle of its end is corrected by the next end.
-TEST_F(Watching, OfNobodyEndsWithTheNextAgent) {
+TEST_F(Watching, OfNoAgentEndsWithTheNextAgent) {
   machine.segment().agent(c.ref().index).watching.Set(0);
   EXPECT_TRUE(IsWatched());
   ASSERT_TRUE(a.lock_table().TerminateAgent(a.ref(), kShardTimeoutNs).ok());

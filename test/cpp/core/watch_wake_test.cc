@@ -19,22 +19,22 @@ class WatchWake : public LockTableTest {
 
 TEST_F(WatchWake, RingsAWatcherThatIsArmed) {
   watchers.Arm(c.ref());
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_TRUE(WasRung(c));
   EXPECT_FALSE(watchers.IsArmed(c.ref()));
 }
 
-TEST_F(WatchWake, RingsNobodyWhoIsNotArmed) {
-  Ask(a, u"n");
+TEST_F(WatchWake, RingsNoAgentThatIsNotArmed) {
+  Request(a, u"n");
   EXPECT_FALSE(WasRung(c));
 }
 
 TEST_F(WatchWake, RingsOnceForEachTimeThatItArms) {
   watchers.Arm(c.ref());
-  Ask(a, u"n");
+  Request(a, u"n");
   machine.host().ForgetRings();
   c.FallAsleep();
-  Ask(a, u"m");
+  Request(a, u"m");
   EXPECT_FALSE(WasRung(c));
 }
 
@@ -44,7 +44,7 @@ TEST_F(WatchWake, RingsAllThatAreArmed) {
   watchers.Arm(c.ref());
   watchers.Arm(b.ref());
   watchers.Arm(c.ref());
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_TRUE(WasRung(b));
   EXPECT_TRUE(WasRung(c));
 }
@@ -52,7 +52,7 @@ TEST_F(WatchWake, RingsAllThatAreArmed) {
 TEST_F(WatchWake, ShowsAnAwakeWatcherThatThereIsAnEvent) {
   machine.segment().agent(c.ref().index).sleeping.Exchange(0);
   watchers.Arm(c.ref());
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_FALSE(WasRung(c));
   EXPECT_FALSE(watchers.IsArmed(c.ref()));
 }
@@ -66,7 +66,7 @@ TEST_F(WatchWake, RingsForTheEndOfALock) {
 
 // The event, or the ring, that it did not live to make is made by who cleans up after it.
 TEST_F(WatchWake, RingsForADeathBetweenTheEventAndTheRing) {
-  Ask(a, u"n");
+  Request(a, u"n");
   watchers.Arm(c.ref());
   (void)watchers.TakeArmed();  // by a, which dies now
   machine.Kill(p);
@@ -75,9 +75,9 @@ TEST_F(WatchWake, RingsForADeathBetweenTheEventAndTheRing) {
   EXPECT_TRUE(WasRung(c));
 }
 
-TEST_F(WatchWake, PassesOverADamagedWord) {
+TEST_F(WatchWake, PassesOverACorruptedWord) {
   machine.segment().header().watch_armed.Set(0x12345678);
-  Ask(a, u"n");
+  Request(a, u"n");
   EXPECT_FALSE(WasRung(c));
 }
 

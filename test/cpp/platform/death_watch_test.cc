@@ -47,7 +47,7 @@ class DeathWatchTest : public testing::Test {
   static constexpr int kForEver = -1;
 
   TestDirectory root_;
-  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
+  const BucketDirectory bucket_ = OpenBucket(root_ / "parent");
   const DeathWatch watch_ = *DeathWatch::Create();
 };
 
@@ -119,7 +119,7 @@ TEST_F(DeathWatchTest, ReportsADeathOnce) {
   EXPECT_FALSE(WouldReturn());
 }
 
-TEST_F(DeathWatchTest, ReportsWhoIsDeadAlready) {
+TEST_F(DeathWatchTest, ReportsAProcessThatIsDeadAlready) {
   std::optional<Doorbell> doorbell = MakeDoorbell();
   const PeerDoorbell peer = PeerOf();
   doorbell.reset();
@@ -136,7 +136,7 @@ TEST_F(DeathWatchTest, IsSilentAboutTheLivingWhateverTheyRing) {
   EXPECT_EQ(Wait(0), Keys{});
 }
 
-TEST_F(DeathWatchTest, ForgetsWhoIsUnwatched) {
+TEST_F(DeathWatchTest, ForgetsAnUnwatchedProcess) {
   std::optional<Doorbell> doorbell = MakeDoorbell();
   const PeerDoorbell peer = PeerOf();
   ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());

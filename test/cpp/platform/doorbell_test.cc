@@ -36,8 +36,8 @@ class WakeChannelTest : public testing::Test {
   }
 
   TestDirectory root_;
-  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
-  const std::string path_ = root_ / "place/bucket/doorbell";
+  const BucketDirectory bucket_ = OpenBucket(root_ / "parent");
+  const std::string path_ = root_ / "parent/bucket/doorbell";
 };
 
 using DoorbellTest = WakeChannelTest;
@@ -142,12 +142,12 @@ TEST_F(DoorbellTest, RemovesItsFifoOnceWhenItMoved) {
 
 TEST_F(DoorbellTest, OutlivesTheBucketDirectoryItWasMadeIn) {
   {
-    std::optional<BucketDirectory> directory = OpenBucket(root_ / "place");
+    std::optional<BucketDirectory> directory = OpenBucket(root_ / "parent");
     const Result<Doorbell> doorbell = Doorbell::Create(*directory, "other");
     ASSERT_TRUE(doorbell.ok());
     directory.reset();
   }
-  EXPECT_TRUE(NamesIn(root_ / "place/bucket").empty());
+  EXPECT_TRUE(NamesIn(root_ / "parent/bucket").empty());
 }
 
 TEST_F(DoorbellTest, LeavesTheFifoToTheParentWhenAForkedChildDestroysIt) {
@@ -217,11 +217,11 @@ TEST_F(PeerDoorbellTest, NeitherWritesNorClosesAnotherFileUnderItsNumber) {
   close(number);
 }
 
-TEST_F(PeerDoorbellTest, FindsNobodyWhereThereIsNoDoorbell) {
+TEST_F(PeerDoorbellTest, FindsNoReaderWithoutADoorbell) {
   EXPECT_EQ(CodeOfOpening(), StatusCode::kClosed);
 }
 
-TEST_F(PeerDoorbellTest, FindsNobodyWhereNobodyReads) {
+TEST_F(PeerDoorbellTest, FindsNoReaderOfAnOpenDoorbellWithoutOne) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   EXPECT_EQ(CodeOfOpening(), StatusCode::kClosed);
 }

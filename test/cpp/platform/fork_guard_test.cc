@@ -132,8 +132,8 @@ TEST(ForkGuard, LeavesNoThreadOfTheParentInsideInTheChild) {
     MarkOfThisThread().Leave();
   });
   stage.wait(0);
-  EXPECT_FALSE(CriticalSectionScan().IsNobodyInside());
-  EXPECT_EQ(ChildProcess::Run([] { return CriticalSectionScan().IsNobodyInside() ? 0 : 1; }), 0);
+  EXPECT_FALSE(CriticalSectionScan().IsNoThreadInside());
+  EXPECT_EQ(ChildProcess::Run([] { return CriticalSectionScan().IsNoThreadInside() ? 0 : 1; }), 0);
   stage = 2;
   stage.notify_one();
   other.join();
@@ -141,7 +141,7 @@ TEST(ForkGuard, LeavesNoThreadOfTheParentInsideInTheChild) {
 
 TEST(ForkGuard, KeepsTheMarkOfTheThreadThatForks) {
   MarkOfThisThread().Enter();
-  EXPECT_EQ(ChildProcess::Run([] { return CriticalSectionScan().IsNobodyInside() ? 1 : 0; }), 0);
+  EXPECT_EQ(ChildProcess::Run([] { return CriticalSectionScan().IsNoThreadInside() ? 1 : 0; }), 0);
   MarkOfThisThread().Leave();
 }
 
@@ -157,7 +157,7 @@ TEST(ForkGuard, LetsAChildScanWhoseParentScannedInAnotherThread) {
   stage.wait(0);
   EXPECT_EQ(ChildProcess::Run([] {
               alarm(kGuardSeconds);
-              return CriticalSectionScan().IsNobodyInside() ? 0 : 1;
+              return CriticalSectionScan().IsNoThreadInside() ? 0 : 1;
             }),
             0);
   stage = 2;
@@ -165,7 +165,7 @@ TEST(ForkGuard, LetsAChildScanWhoseParentScannedInAnotherThread) {
   other.join();
 }
 
-constexpr int kAskedOften = 500;
+constexpr int kMaxChecks = 500;
 
 // The owner of a slot forks a child that lives on, and ends; is the slot free then?
 class OutlivingChildTest : public testing::Test {
@@ -196,14 +196,14 @@ class OutlivingChildTest : public testing::Test {
     EXPECT_EQ(owner, 0);
     // The kernel lets go of a file a moment after the end of its last owner can be seen; while
     // another process has the file, the kernel never does.
-    for (int asked = 0; asked < kAskedOften && *lock.IsClaimed(kForkSlot); ++asked) usleep(1000);
+    for (int checks = 0; checks < kMaxChecks && *lock.IsClaimed(kForkSlot); ++checks) usleep(1000);
     const bool is_free = !*lock.IsClaimed(kForkSlot);
     lifeline_writer.reset();
     return is_free;
   }
 
   TestDirectory root_;
-  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
+  const BucketDirectory bucket_ = OpenBucket(root_ / "parent");
   const SegmentFile file_ = *bucket_.OpenSegment("segment", TestInit());
 };
 

@@ -82,7 +82,7 @@ TEST(KnownFd, TakesTheSameFileOpenedAgainForItsOwn) {
   EXPECT_TRUE(fd.IsIntact());
 }
 
-TEST(KnownFd, KnowsAMarkedFileWithoutAskingForItsId) {
+TEST(KnownFd, KnowsAMarkedFileWithoutItsId) {
   const KnownFd fd = KnownFd::Marked(UniqueFd(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)));
   EXPECT_EQ(ChildProcess::Run([&] {
               return test::RefuseCall(SYS_newfstatat, ENOENT) &&

@@ -18,10 +18,10 @@ class RemoveUnusedTest : public testing::Test {
   SegmentFile Open() const { return *bucket_.OpenSegment("segment", TestInit()); }
 
   TestDirectory root_;
-  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
+  const BucketDirectory bucket_ = OpenBucket(root_ / "parent");
 };
 
-TEST_F(RemoveUnusedTest, RemovesAFileThatNobodyUses) {
+TEST_F(RemoveUnusedTest, RemovesAFileThatNoProcessUses) {
   const SegmentFile file = Open();
   const Result<bool> removed = bucket_.RemoveUnused("segment", file);
   ASSERT_TRUE(removed.ok());
@@ -37,7 +37,7 @@ TEST_F(RemoveUnusedTest, LeavesAFileInUse) {
   EXPECT_EQ(Open().id(), file.id());
 }
 
-TEST_F(RemoveUnusedTest, LeavesTheFileThatHasTakenItsPlace) {
+TEST_F(RemoveUnusedTest, LeavesTheFileThatHasReplacedIt) {
   const SegmentFile former = Open();
   ASSERT_TRUE(bucket_.Unlink("segment").ok());
   const SegmentFile present = Open();

@@ -21,7 +21,7 @@ TEST(Result, HasTheStatusItWasMadeOf) {
   EXPECT_EQ(result.status().code(), StatusCode::kClosed);
 }
 
-TEST(Result, TellsFalseFromFailed) {
+TEST(Result, DistinguishesFalseFromFailed) {
   const Result<bool> answer = false;
   EXPECT_TRUE(answer.ok());
   EXPECT_FALSE(*answer);

@@ -26,11 +26,12 @@ ChildProcess* maker = nullptr;  // for `initialize`, which gets no context
 class SegmentCreationTest : public testing::TestWithParam<const char*> {
  protected:
   TestDirectory root_{GetParam()};
-  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
-  const std::string path_ = root_ / "place/bucket";
+  const BucketDirectory bucket_ = OpenBucket(root_ / "parent");
+  const std::string path_ = root_ / "parent/bucket";
 };
 
-INSTANTIATE_TEST_SUITE_P(On, SegmentCreationTest, testing::Values(kOnTmpfs, kOnDisk), &NameOfPlace);
+INSTANTIATE_TEST_SUITE_P(On, SegmentCreationTest, testing::Values(kOnTmpfs, kOnDisk),
+                         &NameOfDirectory);
 
 struct stat StatOf(const std::string& path) {
   struct stat found {};

@@ -26,8 +26,8 @@ class SegmentFileTest : public testing::Test {
   }
 
   TestDirectory root_;
-  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
-  const std::string path_ = root_ / "place/bucket/segment";
+  const BucketDirectory bucket_ = OpenBucket(root_ / "parent");
+  const std::string path_ = root_ / "parent/bucket/segment";
 };
 
 uint64_t AllocatedBytes(const SegmentFile& file) {
@@ -38,7 +38,7 @@ uint64_t AllocatedBytes(const SegmentFile& file) {
 
 char* BytesOf(const SegmentFile& file) { return static_cast<char*>(file.base()); }
 
-TEST_F(SegmentFileTest, AllocatesWhatIsAskedForAndNoMore) {
+TEST_F(SegmentFileTest, AllocatesTheGivenRangeAndNoMore) {
   SegmentFile file = Open();
   const uint64_t before = AllocatedBytes(file);
   ASSERT_TRUE(file.Allocate(kTestFixedBytes, 8192).ok());
@@ -84,7 +84,7 @@ TEST_F(SegmentFileTest, KnowsThatItWasRemoved) {
 TEST_F(SegmentFileTest, KnowsThatItWasReplaced) {
   const SegmentFile file = Open();
   const SegmentFile other = *bucket_.OpenSegment("other", TestInit());
-  ASSERT_EQ(rename((root_ / "place/bucket/other").c_str(), path_.c_str()), 0);
+  ASSERT_EQ(rename((root_ / "parent/bucket/other").c_str(), path_.c_str()), 0);
   EXPECT_FALSE(*file.IsAt(path_));
   EXPECT_TRUE(*other.IsAt(path_));
 }
@@ -92,7 +92,7 @@ TEST_F(SegmentFileTest, KnowsThatItWasReplaced) {
 TEST_F(SegmentFileTest, KnowsThatItsDirectoryWasMovedAway) {
   const SegmentFile file = Open();
   const std::string elsewhere = root_ / "elsewhere";
-  ASSERT_EQ(rename((root_ / "place").c_str(), elsewhere.c_str()), 0);
+  ASSERT_EQ(rename((root_ / "parent").c_str(), elsewhere.c_str()), 0);
   EXPECT_FALSE(*file.IsAt(path_));
   EXPECT_TRUE(*file.IsAt(elsewhere + "/bucket/segment"));
 }
@@ -138,17 +138,17 @@ BucketDirectory::SegmentInit InitWithFixedPart(uint64_t (*fixed_bytes)(uint64_t)
 
 TEST_F(FullFileSystemTest, RefusesASegmentWhoseFixedPartDoesNotFitAndLeavesNothing) {
   OnFullTmpfs([&] {
-    const BucketDirectory bucket = OpenBucket(root_ / "place");
+    const BucketDirectory bucket = OpenBucket(root_ / "parent");
     const Result<SegmentFile> file = bucket.OpenSegment(
         "segment", InitWithFixedPart([](uint64_t) -> uint64_t { return kRoom + 4096; }));
     if (file.ok() || file.status().code() != StatusCode::kNoSpace) return 1;
-    return NamesIn(root_ / "place/bucket").empty() ? kDone : 2;
+    return NamesIn(root_ / "parent/bucket").empty() ? kDone : 2;
   });
 }
 
 TEST_F(FullFileSystemTest, StopsGrowingWithoutASignalAndKeepsWhatItHas) {
   OnFullTmpfs([&] {
-    SegmentFile file = *OpenBucket(root_ / "place").OpenSegment("segment", TestInit());
+    SegmentFile file = *OpenBucket(root_ / "parent").OpenSegment("segment", TestInit());
     uint64_t end = kTestFixedBytes;
     Status grown;
     while (grown.ok() && end < kTestCapacity) {
@@ -164,7 +164,7 @@ TEST_F(FullFileSystemTest, StopsGrowingWithoutASignalAndKeepsWhatItHas) {
 
 TEST_F(FullFileSystemTest, GrowsAgainOnceThereIsRoom) {
   OnFullTmpfs([&] {
-    const BucketDirectory bucket = OpenBucket(root_ / "place");
+    const BucketDirectory bucket = OpenBucket(root_ / "parent");
     SegmentFile file = *bucket.OpenSegment("segment", TestInit());
     Result<SegmentFile> other = bucket.OpenSegment(
         "other", InitWithFixedPart([](uint64_t) -> uint64_t { return kRoom / 2; }));
@@ -178,7 +178,7 @@ TEST_F(FullFileSystemTest, GrowsAgainOnceThereIsRoom) {
 
 TEST_F(FullFileSystemTest, RefusesToOpenASegmentWhoseHoleCannotBeFilled) {
   OnFullTmpfs([&] {
-    const BucketDirectory bucket = OpenBucket(root_ / "place");
+    const BucketDirectory bucket = OpenBucket(root_ / "parent");
     SegmentFile file = *bucket.OpenSegment("segment", TestInit());
     uint64_t end = kTestFixedBytes;
     while (file.Allocate(end, 4096).ok()) end += 4096;

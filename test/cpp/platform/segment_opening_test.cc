@@ -34,11 +34,12 @@ class SegmentOpeningTest : public testing::TestWithParam<const char*> {
   }
 
   TestDirectory root_{GetParam()};
-  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
-  const std::string segment_ = root_ / "place/bucket/segment";
+  const BucketDirectory bucket_ = OpenBucket(root_ / "parent");
+  const std::string segment_ = root_ / "parent/bucket/segment";
 };
 
-INSTANTIATE_TEST_SUITE_P(On, SegmentOpeningTest, testing::Values(kOnTmpfs, kOnDisk), &NameOfPlace);
+INSTANTIATE_TEST_SUITE_P(On, SegmentOpeningTest, testing::Values(kOnTmpfs, kOnDisk),
+                         &NameOfDirectory);
 
 TEST_P(SegmentOpeningTest, MapsWhatTheCreatorWrote) {
   const Result<SegmentFile> first = bucket_.OpenSegment("segment", TestInit());

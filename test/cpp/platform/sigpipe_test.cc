@@ -55,7 +55,7 @@ class SigpipeTest : public testing::TestWithParam<int> {
     EXPECT_EQ(result, 0) << "negative: what killed it; 2: nothing could be refused";
   }
   // Rings a doorbell whose owner has gone.
-  bool RingNobody() const {
+  bool RingWithoutReader() const {
     std::optional<Doorbell> doorbell = *Doorbell::Create(bucket_, "doorbell");
     const PeerDoorbell peer = *PeerDoorbell::Open(bucket_, "doorbell");
     doorbell.reset();
@@ -63,17 +63,17 @@ class SigpipeTest : public testing::TestWithParam<int> {
   }
 
   TestDirectory root_;
-  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
+  const BucketDirectory bucket_ = OpenBucket(root_ / "parent");
 };
 
 TEST_P(SigpipeTest, DoesNotKillTheProcess) {
-  Expect([&] { return RingNobody() && RingNobody(); });
+  Expect([&] { return RingWithoutReader() && RingWithoutReader(); });
 }
 
 TEST_P(SigpipeTest, DoesNotBecomePendingByARing) {
   Expect([&] {
     Change(SIG_BLOCK);
-    return RingNobody() && !IsPending() && IsBlocked();
+    return RingWithoutReader() && !IsPending() && IsBlocked();
   });
 }
 
@@ -81,12 +81,12 @@ TEST_P(SigpipeTest, StaysPendingWhenItWasBefore) {
   Expect([&] {
     Change(SIG_BLOCK);
     pthread_kill(pthread_self(), SIGPIPE);
-    return RingNobody() && IsPending();
+    return RingWithoutReader() && IsPending();
   });
 }
 
 TEST_P(SigpipeTest, IsNotBlockedAfterARingWhenItWasNotBefore) {
-  Expect([&] { return RingNobody() && !IsBlocked(); });
+  Expect([&] { return RingWithoutReader() && !IsBlocked(); });
 }
 
 TEST_P(SigpipeTest, LetsADoorbellBeRung) {
@@ -100,7 +100,7 @@ TEST_P(SigpipeTest, LetsADoorbellBeRung) {
 // The ringing stands between a release and the next holder.
 TEST(SigpipeFlag, SavesTheChangesOfTheSignalMask) {
   const TestDirectory root;
-  const BucketDirectory bucket = OpenBucket(root / "place");
+  const BucketDirectory bucket = OpenBucket(root / "parent");
   const Doorbell doorbell = *Doorbell::Create(bucket, "doorbell");
   const PeerDoorbell peer = *PeerDoorbell::Open(bucket, "doorbell");
   constexpr long kNoSignal = 0x100;

@@ -27,7 +27,7 @@ class SlotLockTest : public testing::Test {
   SlotLock Open() const { return *SlotLock::Open(bucket_, "segment"); }
 
   TestDirectory root_;
-  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
+  const BucketDirectory bucket_ = OpenBucket(root_ / "parent");
   const SegmentFile file_ = *bucket_.OpenSegment("segment", TestInit());
 };
 
@@ -39,7 +39,7 @@ TEST_F(SlotLockTest, GivesASlotToOneOnly) {
   EXPECT_TRUE(*second.TryClaim(kSlot + 1));
 }
 
-TEST_F(SlotLockTest, TellsOthersButNotTheOwnerThatASlotIsClaimed) {
+TEST_F(SlotLockTest, ShowsOthersButNotTheOwnerThatASlotIsClaimed) {
   const SlotLock owner = Open();
   const SlotLock other = Open();
   EXPECT_FALSE(*other.IsClaimed(kSlot));
@@ -73,7 +73,7 @@ TEST_F(SlotLockTest, FreesItsSlotsWhenItGoes) {
 TEST_F(SlotLockTest, KeepsTheSlotWhenTheFileIsOpenedAndClosedElsewhereInTheProcess) {
   const SlotLock owner = Open();
   ASSERT_TRUE(*owner.TryClaim(kSlot));
-  close(open((root_ / "place/bucket/segment").c_str(), O_RDWR | O_CLOEXEC));
+  close(open((root_ / "parent/bucket/segment").c_str(), O_RDWR | O_CLOEXEC));
   EXPECT_TRUE(*Open().IsClaimed(kSlot));
 }
 

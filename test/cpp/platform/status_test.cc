@@ -22,7 +22,7 @@ TEST(Status, KeepsCodeReasonAndErrno) {
   EXPECT_EQ(status.os_error(), EAGAIN);
 }
 
-TEST(OsError, TellsFullFromForbiddenFromExhausted) {
+TEST(OsError, DistinguishesFullFromForbiddenFromExhausted) {
   EXPECT_EQ(OsError("", ENOSPC).code(), StatusCode::kNoSpace);
   EXPECT_EQ(OsError("", EDQUOT).code(), StatusCode::kNoSpace);
   EXPECT_EQ(OsError("", EACCES).code(), StatusCode::kNoAccess);

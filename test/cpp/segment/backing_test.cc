@@ -23,10 +23,10 @@ class PageHost final : public FakeHost {
   PageHost(Segment& segment, void* base) : FakeHost(segment), base_(base) {}
 
   void FillUp() { is_full_ = true; }
-  uint32_t times_asked() const { return times_asked_; }
+  uint32_t allocations() const { return allocations_; }
 
   Status Allocate(uint64_t offset, uint64_t length) override {
-    ++times_asked_;
+    ++allocations_;
     if (failure_ != StatusCode::kOk) return {failure_, "on purpose"};
     if (is_full_) return {StatusCode::kNoSpace, "the file system of the test is full"};
     EXPECT_EQ(mprotect(static_cast<char*>(base_) + offset, length, PROT_READ | PROT_WRITE), 0);
@@ -37,7 +37,7 @@ class PageHost final : public FakeHost {
  private:
   void* const base_;
   bool is_full_ = false;
-  uint32_t times_asked_ = 0;
+  uint32_t allocations_ = 0;
   StatusCode failure_ = StatusCode::kOk;
 };
 
@@ -81,18 +81,18 @@ TEST_F(BackingTest, ShowsTheCellsOnceThereIsMemory) {
   EXPECT_EQ(cell->state.Get(), segment::CellState::kFree);
 }
 
-TEST_F(BackingTest, AsksOnceForEachExtent) {
+TEST_F(BackingTest, AllocatesEachExtentOnce) {
   ClaimExtent();
   for (int i = 0; i < 3; ++i) ASSERT_NE(FirstCell(), nullptr);
-  EXPECT_EQ(host.times_asked(), 1U);
+  EXPECT_EQ(host.allocations(), 1U);
 }
 
-TEST_F(BackingTest, DoesNotAskForWhatThisProcessAllocated) {
+TEST_F(BackingTest, DoesNotAllocateAgainAfterThisProcess) {
   ASSERT_TRUE(host.Allocate(segment.ExtentOffset(kExtent), geometry.extent_bytes).ok());
   backing.Note(segment.ExtentOffset(kExtent), geometry.extent_bytes);
   ClaimExtent();
   ASSERT_NE(FirstCell(), nullptr);
-  EXPECT_EQ(host.times_asked(), 1U);
+  EXPECT_EQ(host.allocations(), 1U);
 }
 
 TEST_F(BackingTest, NotesNothingBesideTheRange) {

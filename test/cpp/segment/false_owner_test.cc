@@ -47,14 +47,14 @@ TEST_F(FalseOwner, FreesWhatNamesItAndLeavesItToBeRepaired) {
   }
 }
 
-TEST_F(FalseOwner, WakesWhoSleeps) {
+TEST_F(FalseOwner, WakesASleeper) {
   Accuse(p, 0, kWaiters);
   Disown(p);
   EXPECT_FALSE(IsLocked());
   EXPECT_EQ(host.wakes(), 1U);
 }
 
-TEST_F(FalseOwner, LeavesWhatNamesSomebodyElse) {
+TEST_F(FalseOwner, LeavesAWordThatNamesAnotherProcess) {
   Accuse(q);
   Disown(p);
   EXPECT_EQ(LockWord(machine.segment(), 0).Owner(), q);
@@ -89,9 +89,9 @@ TEST_F(FalseOwner, KnowsNothingWhileAThreadIsInsideAnotherShard) {
 
 TEST_F(FalseOwner, FreesWhatOneOfItsOwnThreadsSleepsFor) {
   Accuse(p);
-  bool was_asked = false;
+  bool has_disowned = false;
   host.DuringSleep([&] {
-    if (std::exchange(was_asked, true)) return;
+    if (std::exchange(has_disowned, true)) return;
     Disown(p);
   });
   EXPECT_TRUE(Enter(p, 0).ok());

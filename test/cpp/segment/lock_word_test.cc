@@ -96,7 +96,7 @@ TEST_F(LockWordTest, IsTakenOverFromAnOlderProcessOfTheSlot) {
   EXPECT_EQ(Acquire(q), LockOutcome::kOwnerDied);
 }
 
-TEST_F(LockWordTest, IsTakenOverWhenItNamesNobodyThatCanBe) {
+TEST_F(LockWordTest, IsTakenOverWhenItNamesAnImpossibleProcess) {
   for (const uint32_t nonsense : {0x80000000U, 0x7FFU, 0x00000800U, 0x7FFFFFFFU, 3U}) {
     machine.segment().shard(0).lock_word.Set(nonsense);
     EXPECT_EQ(Acquire(q), LockOutcome::kOwnerDied) << nonsense;
@@ -116,7 +116,7 @@ TEST_F(LockWordTest, WakesASleeperAtTheRelease) {
   EXPECT_EQ(machine.host().wakes(), 1U);
 }
 
-TEST_F(LockWordTest, WakesNobodyWhereNobodySleeps) {
+TEST_F(LockWordTest, WakesNoThreadWhereNoThreadSleeps) {
   Acquire(p);
   Release(p);
   EXPECT_EQ(machine.host().wakes(), 0U);
@@ -131,7 +131,7 @@ TEST_F(LockWordTest, WakesAgainAfterTheReleaseOfAnOwnerThatHadSlept) {
   EXPECT_EQ(machine.host().wakes(), 2U);
 }
 
-TEST_F(LockWordTest, IsNotReleasedBySomebodyElse) {
+TEST_F(LockWordTest, IsNotReleasedByAnotherProcess) {
   Acquire(p);
   Release(q);
   EXPECT_EQ(word.Owner(), p);

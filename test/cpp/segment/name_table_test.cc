@@ -50,7 +50,7 @@ TEST_P(EveryLength, TakesAsManyCellsAsItSays) {
   EXPECT_EQ(shard.header().used_count.Get(), NameTable::CellsFor(GetParam()));
 }
 
-TEST_P(EveryLength, GivesAllItsCellsBack) {
+TEST_P(EveryLength, FreesAllItsCells) {
   EXPECT_TRUE(Remove(Add(Name())));
   EXPECT_EQ(shard.header().used_count.Get(), 0U);
   EXPECT_EQ(Find(Name()), kNoCell);
@@ -74,7 +74,7 @@ TEST_P(EveryLength, IsReadUnitByUnit) {
   }
 }
 
-TEST_F(NameTableTest, IsReadToTheEndOfADamagedNameAndNeverFurther) {
+TEST_F(NameTableTest, IsReadToTheEndOfACorruptedNameAndNeverFurther) {
   const CellId id = Add(std::u16string(100, u'n'));
   segment::NameCell& name = segment::AsName(*shard.CellAt(id));
   name.text.Set(kNoCell);
@@ -103,7 +103,7 @@ TEST_F(NameTableTest, KeepsLoneSurrogatesAndZerosApart) {
   for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(Find(names_of_one_unit[i]), ids[i]);
 }
 
-TEST_F(NameTableTest, RemovesFromAnyPlaceOfAChain) {
+TEST_F(NameTableTest, RemovesFromAnyPositionOfAChain) {
   const CellId first = Add(u"first");
   const CellId middle = Add(u"middle");
   const CellId last = Add(u"last");
@@ -118,20 +118,20 @@ TEST_F(NameTableTest, RemovesFromAnyPlaceOfAChain) {
 TEST_F(NameTableTest, NoticesAChainThatGoesInACycle) {
   const CellId id = Add(u"n");
   segment::AsName(*shard.CellAt(id)).hash_next.Set(id);
-  EXPECT_TRUE(names.Find(NameOf(u"m")).damaged);
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(names.Find(NameOf(u"m")).corrupted);
+  EXPECT_TRUE(IsCorrupted());
 }
 
 TEST_F(NameTableTest, NoticesAChainThatLeadsToNoName) {
   const CellId id = Add(u"n");
   segment::AsName(*shard.CellAt(id)).hash_next.Set(TakeRequest());
-  EXPECT_TRUE(names.Find(NameOf(u"m")).damaged);
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(names.Find(NameOf(u"m")).corrupted);
+  EXPECT_TRUE(IsCorrupted());
 }
 
 TEST_F(NameTableTest, SaysThatItCouldNotAddANameWhenThePoolIsTooSmall) {
   shard.header().free_head.Set(kNoCell);
-  EXPECT_TRUE(names.Add(NameOf(u"n")).damaged);
+  EXPECT_TRUE(names.Add(NameOf(u"n")).corrupted);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST_F(RecordPoolTest, LinksAFurtherExtentBeforeTheRest) {
   for (int i = 0; i < 15; ++i) EXPECT_NE(pool.Allocate(), kNoCell);
 }
 
-TEST_F(RecordPoolTest, GivesACellThatCameBackFirst) {
+TEST_F(RecordPoolTest, AllocatesAFreedCellFirst) {
   AddExtent(0);
   const CellId id = TakeRequest();
   pool.Free(id, *shard.CellAt(id));
@@ -51,7 +51,7 @@ TEST_F(RecordPoolTest, CountsWhatIsUsed) {
   EXPECT_EQ(shard.header().used_count.Get(), 1U);
 }
 
-TEST_F(RecordPoolTest, LeavesAnExtentAloneThatSomebodyElseHasClaimedMeanwhile) {
+TEST_F(RecordPoolTest, LeavesAnExtentAloneThatAnotherAgentHasClaimedMeanwhile) {
   machine.segment().extent_owner(0).Set(kClaim | 7);
   pool.AddExtent(0, kClaim);
   EXPECT_EQ(machine.segment().extent_owner(0).Get(), kClaim | 7);
@@ -62,7 +62,7 @@ TEST_F(RecordPoolTest, NoticesACellInTheFreeListThatIsInUse) {
   AddExtent(0);
   shard.CellAt(shard.header().free_head.Get())->state.Set(CellState::kHeld);
   EXPECT_EQ(pool.Allocate(), kNoCell);
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(IsCorrupted());
 }
 
 TEST_F(RecordPoolTest, NoticesAFreeListThatLeadsOutOfTheShard) {
@@ -71,7 +71,7 @@ TEST_F(RecordPoolTest, NoticesAFreeListThatLeadsOutOfTheShard) {
     shard.header().free_head.Set(nowhere);
     shard.header().dirty.Set(0);
     EXPECT_EQ(pool.Allocate(), kNoCell);
-    EXPECT_TRUE(IsDamaged());
+    EXPECT_TRUE(IsCorrupted());
   }
 }
 

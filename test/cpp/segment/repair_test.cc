@@ -31,12 +31,12 @@ class Repair : public LockTableTest {
   }
 };
 
-TEST_F(Repair, KeepsWhatIsSound) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
-  Ask(c, u"n");
-  Ask(a2, std::u16string(200, u'l'));
-  Ask(b, u"m", kSteal);
+TEST_F(Repair, KeepsValidRecords) {
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
+  Request(c, u"n");
+  Request(a2, std::u16string(200, u'l'));
+  Request(b, u"m", kSteal);
   const ReferenceModel before = Records();
   RepairAll();
   EXPECT_EQ(Records(), before);
@@ -44,8 +44,8 @@ TEST_F(Repair, KeepsWhatIsSound) {
 
 // The list is read without the shard lock: a reader that finds nothing takes it for empty.
 TEST_F(Repair, NeverShowsAnEmptyListOfAnAgentThatHasRequests) {
-  const uint32_t shard = Ask(a, u"n").record.shard;
-  Ask(b, u"n");
+  const uint32_t shard = Request(a, u"n").record.shard;
+  Request(b, u"n");
   const std::vector<Frame> frames = FramesOf(machine, [&] { RepairAll(); });
   for (const Frame& frame : frames) {
     machine.Restore(frame.image);
@@ -55,8 +55,8 @@ TEST_F(Repair, NeverShowsAnEmptyListOfAnAgentThatHasRequests) {
 }
 
 TEST_F(Repair, DropsWhatTheDeadHeldAndGrantsTheNext) {
-  Ask(a, u"n");
-  Ask(b, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
   machine.Kill(p);
   RepairAll();
   EXPECT_FALSE(IsHeld(1));
@@ -64,25 +64,25 @@ TEST_F(Repair, DropsWhatTheDeadHeldAndGrantsTheNext) {
 }
 
 TEST_F(Repair, DropsTheRequestsOfAnAgentThatHasEnded) {
-  Ask(a, u"n");
+  Request(a, u"n");
   machine.segment().agent(a.ref().index).owner.Set(0);
   RepairAll();
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(Repair, FinishesAStealForALivingThief) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
-  CellOf(Ask(c, u"n", kShared)).state.Set(CellState::kStealing);
+TEST_F(Repair, FinishesAStealForALivingStealer) {
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
+  CellOf(Request(c, u"n", kShared)).state.Set(CellState::kStealing);
   RepairAll();
   EXPECT_FALSE(IsHeld(1) || IsHeld(2));
   EXPECT_TRUE(IsHeld(3));
 }
 
-TEST_F(Repair, FinishesTheStealOfADeadThiefAndGrantsTheNext) {
-  Ask(a, u"n", kShared);
-  CellOf(Ask(b, u"n", kShared)).state.Set(CellState::kStealing);
-  Ask(c, u"n");
+TEST_F(Repair, FinishesTheStealOfADeadStealerAndGrantsTheNext) {
+  Request(a, u"n", kShared);
+  CellOf(Request(b, u"n", kShared)).state.Set(CellState::kStealing);
+  Request(c, u"n");
   machine.Kill(q);
   RepairAll();
   EXPECT_FALSE(IsHeld(1));
@@ -92,10 +92,10 @@ TEST_F(Repair, FinishesTheStealOfADeadThiefAndGrantsTheNext) {
 }
 
 TEST_F(Repair, LeavesTheLockToTheOlderOfTwoExclusiveHolders) {
-  Ask(a, u"n");
-  const core::RequestReply damaged = Ask(b, u"n");
-  CellOf(damaged).state.Set(CellState::kHeld);
-  CellOf(damaged).token.Set(kFirstToken + 2);
+  Request(a, u"n");
+  const core::RequestReply corrupted = Request(b, u"n");
+  CellOf(corrupted).state.Set(CellState::kHeld);
+  CellOf(corrupted).token.Set(kFirstToken + 2);
   machine.segment().header().last_token.Set(kFirstToken + 2);
   RepairAll();
   EXPECT_TRUE(IsHeld(1));
@@ -103,7 +103,7 @@ TEST_F(Repair, LeavesTheLockToTheOlderOfTwoExclusiveHolders) {
 }
 
 TEST_F(Repair, RaisesCountersThatFellBehindTheRecords) {
-  const core::RequestReply held = Ask(a, u"n");
+  const core::RequestReply held = Request(a, u"n");
   machine.segment().shard(held.record.shard).last_ticket.Set(0);
   machine.segment().header().last_token.Set(0);
   RepairAll();
@@ -112,16 +112,16 @@ TEST_F(Repair, RaisesCountersThatFellBehindTheRecords) {
 }
 
 TEST_F(Repair, GoesOnCountingWhenACounterWasAtItsEnd) {
-  const core::RequestReply held = Ask(a, u"n");
+  const core::RequestReply held = Request(a, u"n");
   machine.segment().shard(held.record.shard).last_ticket.Set(~uint64_t{0});
   RepairAll();
-  EXPECT_GT(Ask(b, u"n").record.ticket, held.record.ticket);
+  EXPECT_GT(Request(b, u"n").record.ticket, held.record.ticket);
 }
 
-// One damaged word of a record: its agent's entry still says whose it is.
+// One corrupted word of a record: its agent's entry still says whose it is.
 TEST_F(Repair, KeepsALockWhoseRecordNamesAnotherLifeOfItsProcess) {
   for (const uint32_t bit : {1U, 1U << 30}) {
-    const core::RequestReply held = Ask(a, u"n");
+    const core::RequestReply held = Request(a, u"n");
     Shared<uint32_t>& generation = CellOf(held).process_generation;
     generation.Set(generation.Get() ^ bit);
     RepairAll();
@@ -131,10 +131,10 @@ TEST_F(Repair, KeepsALockWhoseRecordNamesAnotherLifeOfItsProcess) {
   }
 }
 
-TEST_F(Repair, TakesATokenThatCannotBeForDamage) {
-  for (const uint64_t damaged : {~uint64_t{0}, uint64_t{1} << 62, uint64_t{0}}) {
-    const core::RequestReply held = Ask(a, u"n");
-    machine.segment().header().last_token.Set(damaged);
+TEST_F(Repair, TakesATokenThatCannotBeForCorruption) {
+  for (const uint64_t corrupted : {~uint64_t{0}, uint64_t{1} << 62, uint64_t{0}}) {
+    const core::RequestReply held = Request(a, u"n");
+    machine.segment().header().last_token.Set(corrupted);
     RepairAll();
     EXPECT_TRUE(IsHeld(last_id));
     EXPECT_EQ(machine.segment().header().last_token.Get(), held.token);
@@ -142,27 +142,27 @@ TEST_F(Repair, TakesATokenThatCannotBeForDamage) {
   }
 }
 
-// A counter raised to it would count as damaged, and fall below the tokens of all others.
+// A counter raised to it would count as corrupted, and fall below the tokens of all others.
 TEST_F(Repair, DropsARecordWhoseTokenCannotBe) {
-  const core::RequestReply sound = Ask(a, u"n");
-  CellOf(Ask(b, u"m")).token.Set(segment::kTokenLimit);
+  const core::RequestReply valid = Request(a, u"n");
+  CellOf(Request(b, u"m")).token.Set(segment::kTokenLimit);
   RepairAll();
   RepairAll();
   EXPECT_TRUE(IsHeld(1));
   EXPECT_FALSE(IsHeld(2));
-  EXPECT_EQ(machine.segment().header().last_token.Get(), sound.token + 1);
+  EXPECT_EQ(machine.segment().header().last_token.Get(), valid.token + 1);
 }
 
 TEST_F(Repair, DropsTheSecondOfTwoRequestsWithOneTicket) {
-  const core::RequestReply first = Ask(a, u"n");
-  CellOf(Ask(b, u"n")).ticket.Set(first.record.ticket);
+  const core::RequestReply first = Request(a, u"n");
+  CellOf(Request(b, u"n")).ticket.Set(first.record.ticket);
   RepairAll();
   EXPECT_TRUE(IsHeld(1));
   EXPECT_FALSE(IsQueued(2));
 }
 
-TEST_F(Repair, DropsARequestWhoseNameIsDamaged) {
-  NameCell& name = NameCellOf(Ask(a, u"n"));
+TEST_F(Repair, DropsARequestWhoseNameIsCorrupted) {
+  NameCell& name = NameCellOf(Request(a, u"n"));
   name.units[0].Set(u'm');
   RepairAll();
   EXPECT_EQ(UsedCells(), 0U);
@@ -170,12 +170,12 @@ TEST_F(Repair, DropsARequestWhoseNameIsDamaged) {
 }
 
 TEST_F(Repair, MergesTwoCellsOfOneName) {
-  // A name that was taken out of its bucket by damage, and then added again.
-  const core::RequestReply lost = Ask(a, u"n");
+  // A name that was taken out of its bucket by corruption, and then added again.
+  const core::RequestReply lost = Request(a, u"n");
   machine.segment()
       .bucket(lost.record.shard, NameOf(u"n").HashIn(machine.segment()))
       .Set(segment::kNoCell);
-  Ask(b, u"n");
+  Request(b, u"n");
   ASSERT_TRUE(IsHeld(1) && IsHeld(2));
   RepairAll();
   EXPECT_TRUE(IsHeld(1));
@@ -183,22 +183,22 @@ TEST_F(Repair, MergesTwoCellsOfOneName) {
 }
 
 TEST_F(Repair, CutsPiecesOffANameThatAreBeyondItsLength) {
-  NameCell& name = NameCellOf(Ask(a, u"n"));
-  name.text.Set(CellOf(Ask(b, u"n")).name.Get());
+  NameCell& name = NameCellOf(Request(a, u"n"));
+  name.text.Set(CellOf(Request(b, u"n")).name.Get());
   RepairAll();
   EXPECT_EQ(name.text.Get(), segment::kNoCell);
 }
 
-TEST_F(Repair, DropsANameWhosePiecesGoInACircle) {
-  const core::RequestReply held = Ask(a, std::u16string(200, u'l'));
+TEST_F(Repair, DropsANameWithACycleOfPieces) {
+  const core::RequestReply held = Request(a, std::u16string(200, u'l'));
   const CellId piece = NameCellOf(held).text.Get();
   segment::AsText(*machine.segment().CellByNumber(piece - 1)).following.Set(piece);
   RepairAll();
   EXPECT_FALSE(IsHeld(1));
 }
 
-TEST_F(Repair, DropsWhatCameToAShardWhereNobodyLooksForIt) {
-  const core::RequestReply held = Ask(a, u"n");
+TEST_F(Repair, DropsARecordInAShardThatIsNotItsOwn) {
+  const core::RequestReply held = Request(a, u"n");
   const uint32_t other = 1 - held.record.shard;
   machine.segment().extent_owner(0).Set(other + 1);
   RepairAll();
@@ -207,10 +207,10 @@ TEST_F(Repair, DropsWhatCameToAShardWhereNobodyLooksForIt) {
 }
 
 TEST_F(Repair, KeepsHoldersThatCameAfterALimitWasMet) {
-  Ask(a, u"n", Limited(1));
-  Ask(b, u"n", kShared);
-  Ask(c, u"n", Limited(3));
-  Ask(a2, u"n", Limited(3));
+  Request(a, u"n", Limited(1));
+  Request(b, u"n", kShared);
+  Request(c, u"n", Limited(3));
+  Request(a2, u"n", Limited(3));
   const ReferenceModel before = Records();
   RepairAll();
   EXPECT_EQ(Records(), before);
@@ -219,10 +219,10 @@ TEST_F(Repair, KeepsHoldersThatCameAfterALimitWasMet) {
 // A stealer holds with the newest ticket and is joined by older ones: what counts is who was
 // granted first.
 TEST_F(Repair, JudgesLimitsByTheOrderOfTheGrants) {
-  Ask(a, u"n");
-  Ask(b, u"n", Limited(2));
-  Ask(c, u"n", {.mode = LockMode::kShared, .steal = true, .limit = 1});
-  Ask(a2, u"m");
+  Request(a, u"n");
+  Request(b, u"n", Limited(2));
+  Request(c, u"n", {.mode = LockMode::kShared, .steal = true, .limit = 1});
+  Request(a2, u"m");
   ASSERT_TRUE(a.TakeEvents().ok());
   ASSERT_TRUE(a2.End(4).ok());
   RepairAll();  // grants what waits beside a shared stealer
@@ -231,17 +231,17 @@ TEST_F(Repair, JudgesLimitsByTheOrderOfTheGrants) {
   EXPECT_TRUE(IsHeld(2) && IsHeld(3));
 }
 
-TEST_F(Repair, TakesTheLockFromWhoIsBeyondItsLimit) {
-  Ask(a, u"n", kShared);
-  Ask(b, u"n", kShared);
-  CellOf(Ask(c, u"n", kShared)).limit.Set(2);
+TEST_F(Repair, TakesTheLockFromAHolderBeyondItsLimit) {
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
+  CellOf(Request(c, u"n", kShared)).limit.Set(2);
   RepairAll();
   EXPECT_TRUE(IsHeld(1) && IsHeld(2));
   EXPECT_FALSE(IsHeld(3));
 }
 
 TEST_F(Repair, KeepsWhatWasExpiredUntilItsAgentHasReadIt) {
-  Ask(a, u"n", HeldFor(1));
+  Request(a, u"n", HeldFor(1));
   machine.host().PassTime(1);
   (void)a.EnforceHoldLimits(1);
   const ReferenceModel before = Records();
@@ -252,9 +252,9 @@ TEST_F(Repair, KeepsWhatWasExpiredUntilItsAgentHasReadIt) {
 }
 
 TEST_F(Repair, CountsTheHoldLimitsOfANameAnew) {
-  NameCell& name = NameCellOf(Ask(a, u"n", HeldFor(200)));
-  Ask(b, u"n", HeldFor(100));
-  Ask(c, u"n");
+  NameCell& name = NameCellOf(Request(a, u"n", HeldFor(200)));
+  Request(b, u"n", HeldFor(100));
+  Request(c, u"n");
   name.hold_limited.Set(7);
   name.least_hold_limit_ns.Set(300);
   RepairAll();
@@ -262,11 +262,11 @@ TEST_F(Repair, CountsTheHoldLimitsOfANameAnew) {
   EXPECT_EQ(name.least_hold_limit_ns.Get(), 100U);
 }
 
-TEST_F(Repair, DropsALabelThatIsDamagedAndKeepsItsRequest) {
+TEST_F(Repair, DropsALabelThatIsCorruptedAndKeepsItsRequest) {
   const std::u16string label(100, u't');
-  RequestCell& first = CellOf(Ask(a, u"n", {.mode = LockMode::kShared, .label = label}));
-  RequestCell& second = CellOf(Ask(b, u"n", {.mode = LockMode::kShared, .label = label}));
-  RequestCell& third = CellOf(Ask(c, u"n", {.mode = LockMode::kShared, .label = label}));
+  RequestCell& first = CellOf(Request(a, u"n", {.mode = LockMode::kShared, .label = label}));
+  RequestCell& second = CellOf(Request(b, u"n", {.mode = LockMode::kShared, .label = label}));
+  RequestCell& third = CellOf(Request(c, u"n", {.mode = LockMode::kShared, .label = label}));
   second.label.Set(first.label.Get());
   third.label_length.Set(200);
   RepairAll();
@@ -277,7 +277,7 @@ TEST_F(Repair, DropsALabelThatIsDamagedAndKeepsItsRequest) {
 }
 
 TEST_F(Repair, PutsCellsBackThatAreInNoList) {
-  Ask(a, u"n");
+  Request(a, u"n");
   ASSERT_TRUE(a.End(1).ok());
   machine.segment().shard(0).free_head.Set(segment::kNoCell);
   machine.segment().shard(1).free_head.Set(segment::kNoCell);
@@ -286,21 +286,21 @@ TEST_F(Repair, PutsCellsBackThatAreInNoList) {
 }
 
 TEST_F(Repair, MakesEveryAgentWithRecordsInTheShardReadThemAgain) {
-  Ask(a, u"n");
+  Request(a, u"n");
   RepairAll();
   EXPECT_NE(machine.segment().agent(a.ref().index).rescan.Get(), 0U);
   EXPECT_TRUE(machine.host().WasRung(a.ref()));
 }
 
-TEST_F(Repair, MakesAnAgentLookForARecordThatIsDropped) {
-  const segment::CellId id = Ask(a, u"n").record.cell;
+TEST_F(Repair, MakesAnAgentNoticeARecordThatIsDropped) {
+  const segment::CellId id = Request(a, u"n").record.cell;
   segment::AsRequest(*machine.segment().CellByNumber(id - 1)).ticket.Set(0);
   RepairAll();
   EXPECT_NE(machine.segment().agent(a.ref().index).rescan.Get(), 0U);
 }
 
 TEST_F(Repair, LeavesOtherAgentsInPeace) {
-  Ask(a, u"n");
+  Request(a, u"n");
   RepairAll();
   EXPECT_EQ(machine.segment().agent(b.ref().index).rescan.Get(), 0U);
   EXPECT_FALSE(machine.host().WasRung(b.ref()));

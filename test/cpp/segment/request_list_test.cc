@@ -81,7 +81,7 @@ TEST_F(RequestListTest, WritesNothingWhenANeighbourDoesNotLinkBack) {
   At(ids[2]).previous.Set(ids[0]);
   const FakeMachine::Image before = machine.TakeImage();
   EXPECT_FALSE(Queue().Remove(ids[1], At(ids[1])));
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(IsCorrupted());
   shard.header().dirty.Set(0);
   EXPECT_TRUE(machine.TakeImage() == before);
 }
@@ -90,7 +90,7 @@ TEST_F(RequestListTest, WritesNothingWhenALinkLeadsNowhere) {
   const std::vector<CellId> ids = AppendThree();
   At(ids[1]).next.Set(0xFFFF);
   EXPECT_FALSE(Queue().Remove(ids[1], At(ids[1])));
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(IsCorrupted());
   EXPECT_EQ(At(ids[0]).next.Get(), ids[1]);
 }
 
@@ -99,7 +99,7 @@ TEST_F(RequestListTest, AppendsNothingBehindATailThatGoesOn) {
   name_->queue_tail.Set(ids[1]);
   const CellId id = TakeRequest();
   EXPECT_FALSE(Queue().Append(id, At(id)));
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(IsCorrupted());
 }
 
 TEST_F(RequestListTest, AppendsNothingWithoutATailWhileThereIsAHead) {
@@ -107,7 +107,7 @@ TEST_F(RequestListTest, AppendsNothingWithoutATailWhileThereIsAHead) {
   name_->queue_tail.Set(kNoCell);
   const CellId id = TakeRequest();
   EXPECT_FALSE(Queue().Append(id, At(id)));
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(IsCorrupted());
 }
 
 TEST_F(RequestListTest, KeepsTheRequestsOfAnAgentNewestFirst) {
@@ -134,7 +134,7 @@ TEST_F(RequestListTest, NoticesThatARequestIsNotInTheListOfItsAgent) {
   const CellId out = TakeRequest();
   ASSERT_TRUE(list.Add(in, At(in)));
   EXPECT_FALSE(list.Remove(out, At(out)));
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(IsCorrupted());
   EXPECT_EQ(list.First(), in);
 }
 

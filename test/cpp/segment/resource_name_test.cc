@@ -33,19 +33,19 @@ TEST(ResourceName, HashesEqualNamesAlike) {
   EXPECT_EQ(HashOf(u"ledger"), HashOf(std::u16string(u"led") + u"ger"));
 }
 
-TEST(ResourceName, TellsZerosOfDifferentNumbersApart) {
+TEST(ResourceName, DistinguishesZerosOfDifferentNumbers) {
   std::set<uint64_t> hashes;
   for (size_t length = 0; length < 100; ++length) hashes.insert(HashOf(std::u16string(length, 0)));
   EXPECT_EQ(hashes.size(), 100U);
 }
 
-TEST(ResourceName, TellsLoneSurrogatesApart) {
+TEST(ResourceName, DistinguishesLoneSurrogates) {
   EXPECT_NE(HashOf({0xD800}), HashOf({0xD801}));
   EXPECT_NE(HashOf({0xD800}), HashOf({0xDC00}));
   EXPECT_NE(HashOf({0xD800}), HashOf({0xFFFD}));
 }
 
-TEST(ResourceName, TellsTheOrderOfUnitsApart) { EXPECT_NE(HashOf(u"ab"), HashOf(u"ba")); }
+TEST(ResourceName, DistinguishesTheOrderOfUnits) { EXPECT_NE(HashOf(u"ab"), HashOf(u"ba")); }
 
 TEST(ResourceName, SpreadsSimilarNamesOverTheShards) {
   constexpr uint32_t kShards = 64;
@@ -60,7 +60,7 @@ TEST(ResourceName, SpreadsSimilarNamesOverTheShards) {
   }
 }
 
-TEST(ResourceName, TellsEachUnitApartWhereverItStands) {
+TEST(ResourceName, DistinguishesEachUnitAtEachPosition) {
   constexpr size_t kLength = 11;
   std::set<uint64_t> hashes;
   for (size_t at = 0; at < kLength; ++at) {

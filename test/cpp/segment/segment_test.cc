@@ -50,7 +50,7 @@ TEST(SegmentHeaderCheck, RefusesAnotherCapacityThanThatOfTheFile) {
 }
 
 // The names of files have it.
-TEST(SegmentId, IsTheSameThoughOneOfItsThreeWordsIsDamaged) {
+TEST(SegmentId, IsTheSameThoughOneOfItsThreeCopiesIsCorrupted) {
   FakeMachine machine;
   Segment segment = machine.segment();
   const uint64_t id = segment.Id();
@@ -79,7 +79,7 @@ TEST(SegmentBoot, ChangesNothingInTheSameBoot) {
   EXPECT_TRUE(machine.TakeImage() == before);
 }
 
-TEST(SegmentCells, AreOnlyThoseOfTheShardThatAsks) {
+TEST(SegmentCells, AreOnlyThoseOfTheGivenShard) {
   FakeMachine machine;
   machine.segment().extent_owner(1).Set(2);  // shard 1
   EXPECT_EQ(machine.segment().CellAt(0, 9), nullptr);
@@ -104,7 +104,7 @@ TEST(SegmentCells, BelongToNoShardWhenTheOwnerIsNone) {
   }
 }
 
-TEST(SegmentAgents, AreNobodyWhenTheEntryIsFreeOrNamesASlotThatCannotBe) {
+TEST(SegmentAgents, AreNoneWhenTheEntryIsFreeOrNamesASlotThatCannotBe) {
   FakeMachine machine;
   EXPECT_EQ(machine.segment().AgentAt(0).generation, 0U);
   machine.segment().agent(0).generation.Set(1);
@@ -173,7 +173,7 @@ TEST(ProcessRef, ComesBackFromItsWord) {
   EXPECT_EQ(segment::ProcessRef().ToWord(), 0U);
 }
 
-TEST(Segment, ReadsTheKeyOfItsNamesThoughOneCopyIsDamaged) {
+TEST(Segment, ReadsTheKeyOfItsNamesThoughOneCopyIsCorrupted) {
   test::FakeMachine machine;
   machine.segment().Initialize(test::kBoot, test::kFirstToken, {{1, 2}});
   for (auto& copy : machine.segment().header().name_key) {

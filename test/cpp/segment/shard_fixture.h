@@ -34,7 +34,7 @@ class ShardTest : public testing::Test {
   segment::RequestCell& At(segment::CellId id) {
     return segment::AsRequest(*machine.segment().CellByNumber(id - 1));
   }
-  bool IsDamaged() const { return shard.header().dirty.Get() != 0; }
+  bool IsCorrupted() const { return shard.header().dirty.Get() != 0; }
 
   FakeMachine machine;
   segment::ShardView shard{machine.segment(), 0};

@@ -46,24 +46,24 @@ TEST_F(TextPiecesTest, OfNothingAreNone) {
   EXPECT_EQ(At(owner).label.Get(), kNoCell);
 }
 
-TEST_F(TextPiecesTest, ThatThePoolDoesNotHaveAreDamage) {
+TEST_F(TextPiecesTest, ThatThePoolDoesNotHaveAreCorruption) {
   EXPECT_FALSE(Write(owner, 8 * segment::kTextCellUnits));
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(IsCorrupted());
 }
 
 TEST_F(TextPiecesTest, OfOthersAreNotFreed) {
   const CellId other = TakeRequest();
   ASSERT_TRUE(Write(other, 1));
   EXPECT_FALSE(TextPieces(shard, owner).Free(At(other).label.Get()));
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(IsCorrupted());
 }
 
-TEST_F(TextPiecesTest, ThatGoInACircleAreFreedOnce) {
+TEST_F(TextPiecesTest, ThatFormACycleAreFreedOnce) {
   ASSERT_TRUE(Write(owner, 1));
   const CellId piece = At(owner).label.Get();
   segment::AsText(*shard.CellAt(piece)).following.Set(piece);
   EXPECT_FALSE(TextPieces(shard, owner).Free(piece));
-  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(IsCorrupted());
 }
 
 }  // namespace

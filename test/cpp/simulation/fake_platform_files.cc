@@ -93,7 +93,7 @@ FileId FileIdOf(int) { return {}; }
 int MarkFile(int) { return kNoMark; }
 int MarkOf(int) { return kNoMark; }
 
-FileKeeper::~FileKeeper() = default;
+DescriptionPin::~DescriptionPin() = default;
 
 // No program of the simulation closes what is not its own.
 Status SlotLock::Keep() { return Status(); }

@@ -2,17 +2,17 @@
 
 namespace holdfast::test {
 
-LockLog::Number LockLog::Begin(const Ask& ask) {
-  entries_.push_back({.ask = ask, .begun_at = ++time_});
+LockLog::Number LockLog::Begin(const Request& request) {
+  entries_.push_back({.request = request, .begun_at = ++time_});
   const Number number = entries_.size() - 1;
-  by_name_[ask.name].push_back(number);
-  if (ask.steals) steals_[ask.name].push_back(number);
+  by_name_[request.name].push_back(number);
+  if (request.steals) steals_[request.name].push_back(number);
   return number;
 }
 
 void LockLog::Granted(Number number, uint64_t token) {
   Entry& entry = entries_[number];
-  if (entry.state != State::kAsked) Fail("a grant of what was not asked for", number, number);
+  if (entry.state != State::kRequested) Fail("a grant of what was not asked for", number, number);
   // An overtaken request may have been refused, and its program not be notified yet.
   if (entry.overtaken_by != 0) Fail("a request was overtaken", entry.overtaken_by - 1, number);
   entry.state = State::kHeld;
@@ -20,7 +20,7 @@ void LockLog::Granted(Number number, uint64_t token) {
   entry.granted_at = ++time_;
   ++grants_;
   if (!tokens_.emplace(token, number).second) Fail("a token was given twice", number, number);
-  for (const Number other : by_name_[entry.ask.name]) {
+  for (const Number other : by_name_[entry.request.name]) {
     if (other != number) CheckPair(number, other);
   }
 }
@@ -32,9 +32,9 @@ void LockLog::CheckPair(Number number, Number other) {
     const bool is_newer = granted.token > earlier.token;
     if (!MayBeStolen(is_newer ? earlier : granted)) Fail("two hold one lock", number, other);
   }
-  if (granted.ask.steals || earlier.ask.steals) return;
-  if (earlier.state == State::kAsked && IsBehind(granted, earlier) && Excludes(granted, earlier) &&
-      !MayBeStolen(earlier)) {
+  if (granted.request.steals || earlier.request.steals) return;
+  if (earlier.state == State::kRequested && IsBehind(granted, earlier) &&
+      Excludes(granted, earlier) && !MayBeStolen(earlier)) {
     entries_[other].overtaken_by = number + 1;
   }
   if (earlier.token == 0) return;
@@ -46,7 +46,7 @@ void LockLog::CheckPair(Number number, Number other) {
 // A steal takes the lock from the previous holder. The time of the steal is unknown if the stealer
 // died, or has not been notified yet.
 bool LockLog::MayBeStolen(const Entry& entry) const {
-  const auto steals = steals_.find(entry.ask.name);
+  const auto steals = steals_.find(entry.request.name);
   if (steals == steals_.end()) return false;
   for (const Number number : steals->second) {
     const Entry& stealer = entries_[number];
@@ -65,7 +65,7 @@ void LockLog::Answered(Number number, bool is_loss) {
   const Entry& entry = entries_[number];
   if (is_loss && !MayBeStolen(entry)) Fail("a release reports a loss", number, number);
   if (is_loss || entry.token == 0) return;
-  for (const Number other : steals_[entry.ask.name]) {
+  for (const Number other : steals_[entry.request.name]) {
     const Entry& stealer = entries_[other];
     const bool has_stolen = other != number && stealer.token > entry.token &&
                             stealer.granted_at < entry.ended_at && stealer.granted_at != 0;
@@ -88,16 +88,16 @@ std::vector<uint64_t> LockLog::TokensSince(uint64_t time) const {
 
 void LockLog::ProcessDied(uint32_t process) {
   for (Entry& entry : entries_) {
-    if (entry.ask.process == process) entry.state = State::kEnded;
+    if (entry.request.process == process) entry.state = State::kEnded;
   }
 }
 
 void LockLog::Fail(const std::string& what, Number number, Number other) {
   if (!fault_.empty()) return;
   fault_ = what + ": requests " + std::to_string(number) + " and " + std::to_string(other) +
-           " for name " + std::to_string(entries_[number].ask.name) + ", of processes " +
-           std::to_string(entries_[number].ask.process) + " and " +
-           std::to_string(entries_[other].ask.process);
+           " for name " + std::to_string(entries_[number].request.name) + ", of processes " +
+           std::to_string(entries_[number].request.process) + " and " +
+           std::to_string(entries_[other].request.process);
 }
 
 }  // namespace holdfast::test

@@ -18,14 +18,14 @@ class LockLog {
   // Place in the log of one request.
   using Number = size_t;
 
-  struct Ask {
+  struct Request {
     uint32_t process = 0;
     uint32_t name = 0;
     bool is_exclusive = true;
     bool steals = false;
   };
 
-  Number Begin(const Ask& ask);
+  Number Begin(const Request& request);
   // request() has returned: a request that begins from now on comes behind it.
   void Queued(Number number) { entries_[number].queued_at = ++time_; }
   void Granted(Number number, uint64_t token);
@@ -47,10 +47,10 @@ class LockLog {
   const std::string& fault() const { return fault_; }
 
  private:
-  enum class State { kAsked, kHeld, kEnded };
+  enum class State { kRequested, kHeld, kEnded };
   struct Entry {
-    Ask ask;
-    State state = State::kAsked;
+    Request request;
+    State state = State::kRequested;
     uint64_t begun_at = 0;
     uint64_t queued_at = 0;  // 0: its place in the queue is not known
     uint64_t granted_at = 0;
@@ -60,7 +60,7 @@ class LockLog {
   };
 
   static bool Excludes(const Entry& a, const Entry& b) {
-    return a.ask.is_exclusive || b.ask.is_exclusive;
+    return a.request.is_exclusive || b.request.is_exclusive;
   }
   static bool IsBehind(const Entry& later, const Entry& earlier) {
     return earlier.queued_at != 0 && earlier.queued_at < later.begun_at;

@@ -83,7 +83,7 @@ void Program::Sleep() {
 }
 
 uint64_t Program::NextTimer() const {
-  uint64_t next_ns = !is_quiet_ && habits_.requests > 0 ? next_ask_ns_ : World::kForever;
+  uint64_t next_ns = !is_quiet_ && habits_.requests > 0 ? next_request_ns_ : World::kForever;
   for (const auto& [id, mine] : mine_) next_ns = std::min(next_ns, mine.until_ns);
   const bool is_watching =
       watching_ != nullptr && (!is_quiet_ || world_.now_ns() < watches_until_ns_);
@@ -97,14 +97,14 @@ void Program::Work() {
   if (std::exchange(is_to_probe_, false)) {
     core::RequestParams request;
     request.if_available = true;
-    for (uint32_t name = 0; name < kSimulatedNames; ++name) AskFor(name, request);
+    for (uint32_t name = 0; name < kSimulatedNames; ++name) RequestName(name, request);
   }
-  if (is_quiet_ || habits_.requests == 0 || world_.now_ns() < next_ask_ns_) return;
+  if (is_quiet_ || habits_.requests == 0 || world_.now_ns() < next_request_ns_) return;
   do {
     --habits_.requests;
-    Ask();
+    Request();
   } while (habits_.requests > 0 && world_.OneIn(3));
-  next_ask_ns_ = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.rest_ns));
+  next_request_ns_ = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.rest_ns));
 }
 
 void Program::Watch() {
@@ -123,17 +123,17 @@ void Program::Watch() {
   if (!watching_->fault().empty()) Fail(watching_->fault());
 }
 
-void Program::Ask() {
+void Program::Request() {
   core::RequestParams request;
   request.mode = world_.OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
   request.if_available = world_.OneIn(6);
   request.steal = habits_.steals && !request.if_available && request.mode == LockMode::kExclusive &&
                   world_.OneIn(4);
-  const bool comes_back = !kept_.empty() && world_.OneIn(2);
-  AskFor(comes_back ? kept_.begin()->first : world_.Below(kSimulatedNames), request);
+  const bool repeats = !biased_.empty() && world_.OneIn(2);
+  RequestName(repeats ? biased_.begin()->first : world_.Below(kSimulatedNames), request);
 }
 
-void Program::AskFor(uint32_t name, core::RequestParams request) {
+void Program::RequestName(uint32_t name, core::RequestParams request) {
   const LockLog::Number number =
       log_.Begin({process_.id, name, request.mode == LockMode::kExclusive, request.steal});
   if (AcquireBiased(name, request, number) || world_.IsGhost()) return;
@@ -187,7 +187,7 @@ void Program::End(uint32_t id) {
   if (world_.IsGhost()) return;
   const core::Loss loss = Release(id, mine);
   if (world_.IsGhost() || loss == core::Loss::kUnknown) return;
-  if (loss == core::Loss::kDamaged) return Fail("a lock had no record any more");
+  if (loss == core::Loss::kCorrupted) return Fail("a lock had no record any more");
   log_.Answered(number, loss != core::Loss::kNone);
   mine_.erase(id);
 }
@@ -195,39 +195,40 @@ void Program::End(uint32_t id) {
 // As lib/backends/shared-memory/biased-locks.js. False: the request goes the ordinary way.
 bool Program::AcquireBiased(uint32_t name, const core::RequestParams& request,
                             LockLog::Number number) {
-  const auto found = kept_.find(name);
-  if (found == kept_.end() || request.steal || !agent_->CheckUsable().ok()) return false;
-  const Kept kept = found->second;
-  if (mine_.contains(kept.id)) return false;  // it waits for its own agent
-  const uint64_t token = agent_->AcquireBiased(kept.slot, request.mode);
+  const auto found = biased_.find(name);
+  if (found == biased_.end() || request.steal || !agent_->CheckUsable().ok()) return false;
+  const BiasedLock biased = found->second;
+  if (mine_.contains(biased.id)) return false;  // it waits for its own agent
+  const uint64_t token = agent_->AcquireBiased(biased.slot, request.mode);
   if (world_.IsGhost()) return true;
   if (token == 0) {
-    agent_->Abandon(kept.id, core::EndReason::kReleased);
+    agent_->Abandon(biased.id, core::EndReason::kReleased);
     return false;
   }
   ++takes_;
-  Mine& mine = mine_[kept.id];
+  Mine& mine = mine_[biased.id];
   mine = {number, false, World::kForever, false, name};
   Hold(mine, token);
   return true;
 }
 
 bool Program::ReleaseBiased(uint32_t id) {
-  const auto kept = kept_.find(mine_.at(id).name);
-  return kept != kept_.end() && kept->second.id == id && agent_->ReleaseBiased(kept->second.slot);
+  const auto biased = biased_.find(mine_.at(id).name);
+  return biased != biased_.end() && biased->second.id == id &&
+         agent_->ReleaseBiased(biased->second.slot);
 }
 
 core::Loss Program::Release(uint32_t id, const Mine& mine) {
   const uint32_t name = mine.name;
-  if (!habits_.keeps || kept_.contains(name)) return agent_->End(id);
+  if (!habits_.keeps || biased_.contains(name)) return agent_->End(id);
   const core::Agent::Released released = agent_->EndOrBias(id);
   if (!world_.IsGhost() && released.slot != core::BiasedSlots::kNone)
-    kept_[name] = {id, released.slot};
+    biased_[name] = {id, released.slot};
   return released.loss;
 }
 
 void Program::OnBiasedSlotFreed(uint32_t slot) {
-  std::erase_if(kept_, [slot](const auto& kept) { return kept.second.slot == slot; });
+  std::erase_if(biased_, [slot](const auto& biased) { return biased.second.slot == slot; });
 }
 
 void Program::Deliver() {
@@ -267,7 +268,7 @@ void Program::Read(const RequestEvent& events) {
     case RequestEvent::Kind::kMissed:
       log_.Ended(mine.number);
       break;
-    case RequestEvent::Kind::kDamaged:
+    case RequestEvent::Kind::kCorrupted:
       return Fail("a lock has no record any more");
     case RequestEvent::Kind::kReleased:
       return Fail("the end of a request that was not ended");

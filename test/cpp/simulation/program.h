@@ -63,7 +63,7 @@ class Program final : private core::BiasObserver {
     bool is_leaving = false;
     uint32_t name = 0;
   };
-  struct Kept {
+  struct BiasedLock {
     uint32_t id = 0;
     uint32_t slot = 0;
   };
@@ -72,8 +72,8 @@ class Program final : private core::BiasObserver {
   void Sleep();
   void Work();
   void Watch();
-  void Ask();
-  void AskFor(uint32_t name, core::RequestParams request);
+  void Request();
+  void RequestName(uint32_t name, core::RequestParams request);
   void EndWhatIsDue();
   bool AcquireBiased(uint32_t name, const core::RequestParams& request, LockLog::Number number);
   bool ReleaseBiased(uint32_t id);
@@ -95,14 +95,14 @@ class Program final : private core::BiasObserver {
   Habits habits_;
   std::unique_ptr<core::Agent> agent_;
   std::shared_ptr<Fifo> doorbell_;
-  std::map<uint32_t, Mine> mine_;  // by the agent's number
-  std::map<uint32_t, Kept> kept_;  // by name, also while it is taken
+  std::map<uint32_t, Mine> mine_;          // by the agent's number
+  std::map<uint32_t, BiasedLock> biased_;  // by name, also while it is taken
   uint64_t takes_ = 0;
   std::vector<core::RequestEvent> events_;
   std::unique_ptr<Watching> watching_;
   uint64_t watches_until_ns_ = 0;  // once all is quiet
   bool is_to_probe_ = false;
-  uint64_t next_ask_ns_ = 0;
+  uint64_t next_request_ns_ = 0;
   bool is_quiet_ = false;
   bool is_leaving_ = false;
   bool is_done_ = false;

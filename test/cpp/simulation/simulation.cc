@@ -31,7 +31,7 @@ Simulation::Simulation(uint64_t seed)
   habits_.watches = world_.OneIn(2);
   habits_.keeps = world_.OneIn(2);
   if (habits_.keeps) habits_.requests *= 2;
-  is_damaging_ = world_.OneIn(3);
+  is_corrupting_ = world_.OneIn(3);
   if (world_.OneIn(3)) world_.DoomLeavers(10 + world_.Below(100));
   if (world_.OneIn(4)) habits_.hold_ns = 3'000'000;  // longer than a wait for a shard
   const uint32_t processes = 2 + world_.Below(3);
@@ -65,7 +65,7 @@ void Simulation::StartProgram(SimProcess& process) {
 
 bool Simulation::Step() {
   const bool has_stepped = world_.Step();
-  if (habits_.watches) watch_ring_.Look();
+  if (habits_.watches) watch_ring_.Read();
   return has_stepped;
 }
 
@@ -103,7 +103,7 @@ void Simulation::BeActive() {
 void Simulation::Interfere() {
   const std::vector<SimProcess*> living = Living();
   if (living.empty()) return StartProcess();
-  if (is_damaging_ && world_.OneIn(3)) return Damage();
+  if (is_corrupting_ && world_.OneIn(3)) return Corrupt();
   const uint32_t dice = world_.Below(100);
   if (dice < 45 && living.size() > 1) return KillOne();
   if (living.size() < kMaxProcesses && dice < 70) return StartProcess();
@@ -158,7 +158,7 @@ void Simulation::Kill(SimProcess& victim) {
 
 // Only in a shard that is not entered: an overwritten word of an entered shard would let another
 // process in.
-void Simulation::Damage() {
+void Simulation::Corrupt() {
   const Undisturbed undisturbed;
   segment::Segment table = Table();
   segment::ShardHeader& shard = table.shard(world_.Below(geometry_.shards));
@@ -167,7 +167,7 @@ void Simulation::Damage() {
   if (shard.lock_word.Get() != 0 || accused.generation == 0) return;
   constexpr uint32_t kWaiters = 0x80000000;
   shard.lock_word.Set(accused.ToShortWord() | (world_.OneIn(3) ? kWaiters : 0));
-  ++damages_;
+  ++corruptions_;
 }
 
 void Simulation::BecomeQuiet() {
@@ -175,7 +175,7 @@ void Simulation::BecomeQuiet() {
   for (SimProcess* const process : Living()) world_.Resume(*process);
   for (const auto& program : programs_) program->BeQuiet();
   RunUntilNothingHappens(kNsPerSecond, "a second after the last request something still happens");
-  CheckNobodyWaits();
+  CheckNoRequestWaits();
   CheckTheWatchers();
 }
 
@@ -215,7 +215,7 @@ void Simulation::RunUntilNothingHappens(uint64_t max_ns, const std::string& what
   }
 }
 
-void Simulation::CheckNobodyWaits() {
+void Simulation::CheckNoRequestWaits() {
   for (const auto& program : programs_) {
     if (program->process().is_dead || program->is_done()) continue;
     if (!program->is_attached()) Fail("a process waits for ever while it attaches");
@@ -265,7 +265,7 @@ void Simulation::CheckNothingIsLeft() {
   for (uint32_t shard = 0; shard < geometry_.shards; ++shard) {
     if (table.shard(shard).used_count.Get() != 0) Fail("cells are never freed:" + DescribeTable());
     // In a shard that was not entered again, a damaged word names one of the dead.
-    if (damages_ == 0 && segment::LockWord(table, shard).IsLocked()) {
+    if (corruptions_ == 0 && segment::LockWord(table, shard).IsLocked()) {
       Fail("a shard is locked without an owner");
     }
     if (table.shard(shard).watched.Get() % 2 != 0) Fail("a shard is watched without a watcher");

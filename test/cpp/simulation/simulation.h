@@ -23,7 +23,7 @@ class Simulation {
   uint64_t grants() const { return log_.grants(); }
   uint32_t kills() const { return kills_; }
   // Lock words that were made to name a process that was not inside.
-  uint32_t damages() const { return damages_; }
+  uint32_t corruptions() const { return corruptions_; }
   // Locks that were granted by taking a biased lock.
   uint64_t takes() const;
   // Events that were written for those who watch.
@@ -38,7 +38,7 @@ class Simulation {
   void LetOneLeave();
   void KillWhoHasJustLeft();
   void LeaveFewAlive();
-  void Damage();
+  void Corrupt();
   bool Step();
   std::vector<SimProcess*> Living();
   bool IsStoppable(const SimProcess& process) const;
@@ -49,7 +49,7 @@ class Simulation {
   void LetANewcomerIn();
   void Inspect();
   void RunUntilNothingHappens(uint64_t max_ns, const std::string& what);
-  void CheckNobodyWaits();
+  void CheckNoRequestWaits();
   std::string DescribeTable();
   void CheckNothingIsLeft();
   void CheckFiles(segment::Segment& segment);
@@ -68,8 +68,8 @@ class Simulation {
   std::vector<SimProcess*> processes_;
   uint32_t actions_left_;
   uint32_t kills_ = 0;
-  bool is_damaging_ = false;
-  uint32_t damages_ = 0;
+  bool is_corrupting_ = false;
+  uint32_t corruptions_ = 0;
   uint32_t steps_to_action_ = 1;
   std::string fault_;
 };

@@ -19,7 +19,7 @@ uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
 }
 
 // HOLDFAST_SIMULATIONS=<count> runs more of them, HOLDFAST_SEED=<number> one again.
-TEST(Simulation, KeepsEveryPromiseWhoeverDiesWherever) {
+TEST(Simulation, KeepsEveryPromiseWhicheverProcessDies) {
   const bool is_replay = std::getenv("HOLDFAST_SEED") != nullptr;
   const uint64_t first = NumberFrom("HOLDFAST_SEED", std::random_device{}());
   const uint64_t count = is_replay ? 1 : NumberFrom("HOLDFAST_SIMULATIONS", kSimulations);
@@ -28,7 +28,7 @@ TEST(Simulation, KeepsEveryPromiseWhoeverDiesWherever) {
   uint64_t takes = 0;
   uint64_t kills = 0;
   uint64_t events = 0;
-  uint64_t damages = 0;
+  uint64_t corruptions = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     auto simulation = std::make_unique<Simulation>(seed);
     const std::string fault = simulation->Run();
@@ -39,10 +39,10 @@ TEST(Simulation, KeepsEveryPromiseWhoeverDiesWherever) {
     takes += simulation->takes();
     kills += simulation->kills();
     events += simulation->events();
-    damages += simulation->damages();
+    corruptions += simulation->corruptions();
   }
-  std::cout << grants << " grants, " << takes << " of kept names, " << kills << " kills, " << events
-            << " watched events, " << damages << " damaged locks" << std::endl;
+  std::cout << grants << " grants, " << takes << " of biased names, " << kills << " kills, "
+            << events << " watched events, " << corruptions << " corrupted locks" << std::endl;
 }
 
 }  // namespace

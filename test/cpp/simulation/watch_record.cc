@@ -26,7 +26,7 @@ WatchRecord::WatchRecord(World& world)
     : world_(world),
       table_(world.kernel().memory(), segment::Geometry::ForCapacity(SimulatedCapacity())) {}
 
-void WatchRecord::Look() {
+void WatchRecord::Read() {
   const Undisturbed undisturbed;
   const uint64_t now_last = table_.header().last_entry.Get();
   NoteWhoWatches();
@@ -48,7 +48,7 @@ void WatchRecord::Look() {
 }
 
 void WatchRecord::Finish() {
-  Look();
+  Read();
   pending_.clear();
   FollowWhatIsComplete();
 }

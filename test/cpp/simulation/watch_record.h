@@ -26,7 +26,7 @@ class WatchRecord {
   explicit WatchRecord(World& world);
 
   // After every turn, before anything can be overwritten.
-  void Look();
+  void Read();
   // The writing is over: an incomplete entry stays incomplete.
   void Finish();
   // The newest number, whether its entry is there or not.

@@ -25,13 +25,13 @@ Watching::Watching(World& world, WatchRecord& record, const LockLog& log,
     : world_(world), record_(record), log_(log), name_(std::move(name)) {}
 
 void Watching::Open(core::Agent& agent) {
-  record_.Look();
+  record_.Read();
   at_least_ = record_.last();
   const Result<uint32_t> id = agent.OpenWatch(name_);
   if (world_.IsGhost()) return;
   if (!id.ok()) return Fail("a watch is refused", 0);
   id_ = *id;
-  record_.Look();
+  record_.Read();
   max_ = record_.last();
   opened_behind_ = record_.last();
   opened_at_ = log_.now();
@@ -51,7 +51,7 @@ void Watching::Read(core::Agent& agent, bool is_quiet) {
 }
 
 void Watching::See(const WatchedEvent& event) {
-  record_.Look();
+  record_.Read();
   const uint64_t number = Find(event);
   if (number == kNotFound) return Fail("a watcher sees what is not there", at_least_);
   CheckPassedOver(number, event);

@@ -9,7 +9,7 @@ void StormChecker::Read(StormEvent event, const StormEntry& entry) {
   if (event == StormEvent::kNone) return;
   Name& name = names_[entry.name];
   // A stealer may have stolen, and died before it said so.
-  if (event == StormEvent::kAskSteal) ++name.asked_steals[entry.agent];
+  if (event == StormEvent::kStealBegins) ++name.pending_steals[entry.agent];
   if (dead_.contains(entry.process)) return;
   if (event == StormEvent::kEnter) Enter(name, entry);
   if (event == StormEvent::kLeave) Leave(name, entry);
@@ -21,7 +21,7 @@ void StormChecker::Enter(Name& name, const StormEntry& entry) {
   if (entry.token <= newest_before_) Violate("a token that is not newer", entry, entry);
   newest_token_ = std::max(newest_token_, entry.token);
   if (entry.steals) {
-    --name.asked_steals[entry.agent];
+    --name.pending_steals[entry.agent];
     name.thieves.insert(entry.token);
   } else if (!name.tokens.emplace(entry.ticket, entry.token).second) {
     Violate("a ticket twice", entry, entry);
@@ -84,7 +84,7 @@ bool StormChecker::Excludes(const StormEntry& older, const StormEntry& newer) {
 
 // The lock may have been taken away at its hold limit, which does not begin before the request.
 bool StormChecker::IsOver(const StormEntry& older, const StormEntry& newer) {
-  return older.hold_limit_ns != 0 && newer.now_ns - older.asked_ns >= older.hold_limit_ns;
+  return older.hold_limit_ns != 0 && newer.now_ns - older.requested_ns >= older.hold_limit_ns;
 }
 
 void StormChecker::Judge(const Name& name, Overlap& overlap) {
@@ -99,8 +99,8 @@ void StormChecker::Judge(const Name& name, Overlap& overlap) {
 bool StormChecker::WasStolen(const Name& name, const StormEntry& older, const StormEntry& newer) {
   const auto stealer = name.thieves.upper_bound(older.token);
   if (stealer != name.thieves.end() && *stealer <= newer.token) return true;
-  return std::any_of(name.asked_steals.begin(), name.asked_steals.end(),
-                     [](const auto& asked) { return asked.second > 0; });
+  return std::any_of(name.pending_steals.begin(), name.pending_steals.end(),
+                     [](const auto& steals) { return steals.second > 0; });
 }
 
 void StormChecker::Violate(const char* what, const StormEntry& entry, const StormEntry& other) {

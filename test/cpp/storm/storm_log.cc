@@ -7,8 +7,8 @@ namespace holdfast::test {
 void StormLog::Write(StormEvent event, const StormEntry& entry) {
   const uint64_t index = count_.fetch_add(1);
   if (index >= kEntries) return Fail("the log is full");
-  places_[index].entry = entry;
-  places_[index].event.store(event);
+  slots_[index].entry = entry;
+  slots_[index].event.store(event);
 }
 
 void StormLog::Fail(const char* what) {
@@ -18,7 +18,7 @@ void StormLog::Fail(const char* what) {
 
 void StormLog::Clear() {
   const uint64_t count = count_.load() < kEntries ? count_.load() : kEntries;
-  for (uint64_t i = 0; i < count; ++i) places_[i].event.store(StormEvent::kNone);
+  for (uint64_t i = 0; i < count; ++i) slots_[i].event.store(StormEvent::kNone);
   count_.store(0);
 }
 

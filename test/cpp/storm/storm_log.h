@@ -13,11 +13,11 @@
 namespace holdfast::test {
 
 enum class StormEvent : uint32_t {
-  kNone = 0,  // its writer died before it was written
-  kAskSteal,  // before a steal: from here on a holder may lose the lock of this name
-  kEnter,     // after the grant
-  kLeave,     // before the release, or after the events that the lock was lost
-  kDying,     // before the kill, by who kills: what this process says from here on does not count
+  kNone = 0,     // its writer died before it was written
+  kStealBegins,  // before a steal: from here on a holder may lose the lock of this name
+  kEnter,        // after the grant
+  kLeave,        // before the release, or after the events that the lock was lost
+  kDying,  // before the kill, by who kills: what this process says from here on does not count
 };
 
 struct StormEntry {
@@ -30,8 +30,8 @@ struct StormEntry {
   uint64_t ticket = 0;
   uint64_t token = 0;
   uint64_t hold_limit_ns = 0;
-  uint64_t asked_ns = 0;  // CLOCK_MONOTONIC, before the request
-  uint64_t now_ns = 0;    // CLOCK_MONOTONIC
+  uint64_t requested_ns = 0;  // CLOCK_MONOTONIC, before the request
+  uint64_t now_ns = 0;        // CLOCK_MONOTONIC
 };
 
 // Lives in shared memory that is zeroed.
@@ -48,13 +48,13 @@ class StormLog {
 
   // While no process writes.
   uint64_t count() const { return count_.load(); }
-  StormEvent event(uint64_t index) const { return places_[index].event.load(); }
-  const StormEntry& entry(uint64_t index) const { return places_[index].entry; }
+  StormEvent event(uint64_t index) const { return slots_[index].event.load(); }
+  const StormEntry& entry(uint64_t index) const { return slots_[index].entry; }
   void Clear();
   std::string fault() const { return has_fault_.load() == 0 ? "" : fault_; }
 
  private:
-  struct Place {
+  struct Slot {
     std::atomic<StormEvent> event;
     StormEntry entry;
   };
@@ -63,7 +63,7 @@ class StormLog {
   std::atomic<uint64_t> count_;
   std::atomic<uint32_t> has_fault_;
   char fault_[kMaxFaultBytes];
-  Place places_[kEntries];
+  Slot slots_[kEntries];
 };
 
 }  // namespace holdfast::test

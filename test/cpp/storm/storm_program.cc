@@ -22,16 +22,16 @@ constexpr uint64_t kHoldLimitNs = 2 * kNsPerMs;
 
 }  // namespace
 
-StormProgram::StormProgram(StormControl& control, StormLog& log, const Place& place)
-    : control_(control), log_(log), place_(place), random_(place.seed) {}
+StormProgram::StormProgram(StormControl& control, StormLog& log, const Setup& setup)
+    : control_(control), log_(log), setup_(setup), random_(setup.seed) {}
 
 void StormProgram::Run() {
   core::AttachOptions options;
-  options.directory = place_.directory;
+  options.directory = setup_.directory;
   options.bucket = "storm";
   options.capacity = kCapacity;
   options.sweeps = false;
-  const uint64_t client_id[2] = {place_.process, place_.seat};
+  const uint64_t client_id[2] = {setup_.process, setup_.seat};
   Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(options, client_id);
   if (!agent.ok()) return log_.Fail(agent.status().reason());
   agent_ = std::move(*agent);
@@ -55,38 +55,38 @@ void StormProgram::Turn() {
 
 void StormProgram::ReportIfIdle() {
   const uint32_t round = control_.round.load();
-  if (round % 2 == 1 && mine_.empty()) control_.seats[place_.seat].idle_in.store(round);
+  if (round % 2 == 1 && mine_.empty()) control_.seats[setup_.seat].idle_in.store(round);
 }
 
 // Woken by its doorbell, by the director, or by its own timers, and by nothing else.
 void StormProgram::Sleep() {
   uint64_t until_ns = UINT64_MAX;
   for (const auto& [id, mine] : mine_) until_ns = std::min(until_ns, mine.until_ns);
-  if (!control_.IsQuiet()) until_ns = std::min(until_ns, next_ask_ns_);
+  if (!control_.IsQuiet()) until_ns = std::min(until_ns, next_request_ns_);
   const uint64_t now_ns = platform::MonotonicNs();
   if (until_ns <= now_ns) return;
   const uint64_t wait_ns = until_ns - now_ns;
   const timespec wait = {static_cast<time_t>(wait_ns / kNsPerSecond),
                          static_cast<long>(wait_ns % kNsPerSecond)};
-  pollfd fds[] = {{agent_->doorbell_fd(), POLLIN, 0}, {place_.call_fd, POLLIN, 0}};
+  pollfd fds[] = {{agent_->doorbell_fd(), POLLIN, 0}, {setup_.call_fd, POLLIN, 0}};
   if (ppoll(fds, 2, until_ns == UINT64_MAX ? nullptr : &wait, nullptr) <= 0) return;
   if (fds[0].revents != 0) {
     agent_->WakeUp();
     agent_->OnDoorbellRung();
   }
   char calls[64];
-  if (fds[1].revents != 0) (void)!read(place_.call_fd, calls, sizeof(calls));
+  if (fds[1].revents != 0) (void)!read(setup_.call_fd, calls, sizeof(calls));
 }
 
 void StormProgram::Work() {
   EndWhatIsDue();
-  if (control_.IsQuiet() || log_.IsNearlyFull() || platform::MonotonicNs() < next_ask_ns_) {
-    if (log_.IsNearlyFull()) next_ask_ns_ = platform::MonotonicNs() + kNsPerMs;
+  if (control_.IsQuiet() || log_.IsNearlyFull() || platform::MonotonicNs() < next_request_ns_) {
+    if (log_.IsNearlyFull()) next_request_ns_ = platform::MonotonicNs() + kNsPerMs;
     return;
   }
   const uint32_t count = 1 + Below(6);
-  for (uint32_t i = 0; i < count && mine_.size() < 8; ++i) Ask();
-  next_ask_ns_ = OneIn(20) ? platform::MonotonicNs() + Below(300) * kNsPerUs : 0;
+  for (uint32_t i = 0; i < count && mine_.size() < 8; ++i) Request();
+  next_request_ns_ = OneIn(20) ? platform::MonotonicNs() + Below(300) * kNsPerUs : 0;
 }
 
 core::RequestParams StormProgram::DrawRequest(uint32_t name) {
@@ -101,19 +101,19 @@ core::RequestParams StormProgram::DrawRequest(uint32_t name) {
   return request;
 }
 
-void StormProgram::Ask() {
+void StormProgram::Request() {
   const uint32_t name = Below(kStormNames);
   core::RequestParams request = DrawRequest(name);
   StormEntry entry;
-  entry.process = place_.process;
-  entry.agent = place_.process * kStormThreads + place_.seat % kStormThreads;
+  entry.process = setup_.process;
+  entry.agent = setup_.process * kStormThreads + setup_.seat % kStormThreads;
   entry.name = name;
   entry.limit = request.limit;
   entry.is_exclusive = request.mode == LockMode::kExclusive;
   entry.steals = request.steal;
   entry.hold_limit_ns = request.hold_limit_ns;
-  entry.asked_ns = platform::MonotonicNs();
-  if (entry.steals) log_.Write(StormEvent::kAskSteal, entry);
+  entry.requested_ns = platform::MonotonicNs();
+  if (entry.steals) log_.Write(StormEvent::kStealBegins, entry);
   const std::u16string units = StormName(name);
   const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));
   const Result<core::Agent::Answer> answer = agent_->Request(resource, request);
@@ -162,7 +162,7 @@ void StormProgram::End(uint32_t id) {
     mine.until_ns = UINT64_MAX;
     return;
   }
-  if (loss == core::Loss::kDamaged) log_.Fail("a lock had no record any more");
+  if (loss == core::Loss::kCorrupted) log_.Fail("a lock had no record any more");
   if (mine.is_held && loss != core::Loss::kNone) CheckLoss(mine, loss == core::Loss::kExpired);
   mine_.erase(id);
 }
@@ -191,7 +191,7 @@ void StormProgram::Read(const RequestEvent& events) {
     case RequestEvent::Kind::kFailed:
       log_.Fail(events.status.reason());
       break;
-    case RequestEvent::Kind::kDamaged:
+    case RequestEvent::Kind::kCorrupted:
       log_.Fail("a lock has no record any more");
       break;
     case RequestEvent::Kind::kReleased:
@@ -206,7 +206,7 @@ void StormProgram::Read(const RequestEvent& events) {
 }
 
 void StormProgram::CheckLoss(const Mine& mine, bool is_expired) {
-  const uint64_t since_ns = platform::MonotonicNs() - mine.entry.asked_ns;
+  const uint64_t since_ns = platform::MonotonicNs() - mine.entry.requested_ns;
   const bool may_expire = mine.entry.hold_limit_ns != 0 && since_ns >= mine.entry.hold_limit_ns;
   if (is_expired && !may_expire) log_.Fail("a lock was lost before its time");
   if (!is_expired && mine.entry.name != kStolenName) log_.Fail("a lock was lost without a stealer");

@@ -17,7 +17,7 @@ namespace holdfast::test {
 
 class StormProgram {
  public:
-  struct Place {
+  struct Setup {
     std::string directory;
     uint32_t process = 0;  // number in the storm
     uint32_t row = 0;      // which of the processes that run at a time
@@ -26,7 +26,7 @@ class StormProgram {
     uint64_t seed = 0;
   };
 
-  StormProgram(StormControl& control, StormLog& log, const Place& place);
+  StormProgram(StormControl& control, StormLog& log, const Setup& setup);
   // Until it is to leave.
   void Run();
 
@@ -40,7 +40,7 @@ class StormProgram {
 
   void Turn();
   void Work();
-  void Ask();
+  void Request();
   core::RequestParams DrawRequest(uint32_t name);
   void Adopt(const core::Agent::Answer& answer, const StormEntry& entry);
   void Hold(uint32_t id, Mine& mine, uint64_t token);
@@ -51,18 +51,18 @@ class StormProgram {
   void CheckLoss(const Mine& mine, bool is_expired);
   void Sleep();
   void ReportIfIdle();
-  bool IsLeaving() const { return control_.leaving[place_.row].load() != 0; }
+  bool IsLeaving() const { return control_.leaving[setup_.row].load() != 0; }
   uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
   bool OneIn(uint32_t chances) { return Below(chances) == 0; }
 
   StormControl& control_;
   StormLog& log_;
-  const Place place_;
+  const Setup setup_;
   std::mt19937_64 random_;
   std::unique_ptr<core::Agent> agent_;
   std::map<uint32_t, Mine> mine_;  // by the agent's number
   std::vector<core::RequestEvent> events_;
-  uint64_t next_ask_ns_ = 0;
+  uint64_t next_request_ns_ = 0;
 };
 
 }  // namespace holdfast::test

@@ -97,13 +97,13 @@ class StormTest : public testing::Test {
     return left;
   }
 
-  const TestDirectory place;
-  const std::string& directory = place.path();
+  const TestDirectory test_directory;
+  const std::string& directory = test_directory.path();
 };
 
 // HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_GRANTS=<count> make it longer (`npm test
 // -- soak`); HOLDFAST_SEED=<number> repeats the draws.
-TEST_F(StormTest, NobodyIsLetInBesideAnotherOvertakenOrForgottenAndNothingIsLeft) {
+TEST_F(StormTest, NoRequestIsGrantedBesideAnotherOvertakenOrForgottenAndNothingIsLeft) {
   const uint64_t seed = NumberFrom("HOLDFAST_SEED", std::random_device{}());
   std::cout << "HOLDFAST_SEED=" << seed << std::endl;
   const size_t room = CountRoom("fresh");
@@ -164,7 +164,7 @@ TEST(StormChecker, FindsMoreThanALimitAllows) {
               ElementsAre(HasSubstr("too many inside")));
 }
 
-TEST(StormChecker, FindsWhoWasOvertaken) {
+TEST(StormChecker, FindsAnOvertakenRequest) {
   const StormEntry first = Entry(1, 2, 1);
   const StormEntry second = Entry(2, 1, 2);
   EXPECT_THAT(Check({{kEnter, first}, {kLeave, first}, {kEnter, second}, {kLeave, second}}),
@@ -178,7 +178,7 @@ TEST(StormChecker, FindsATokenThatIsRepeated) {
               testing::Contains(HasSubstr("a token twice")));
 }
 
-TEST(StormChecker, FindsATokenThatFellFromOneRoundToTheNext) {
+TEST(StormChecker, FindsATokenThatFellFromOneRunToTheNext) {
   StormChecker checker;
   for (const uint64_t token : {5U, 4U}) {
     checker.Read(kEnter, Entry(1, token, token));
@@ -197,7 +197,7 @@ TEST(StormChecker, FindsAHoldLimitThatCameTooEarly) {
               ElementsAre(HasSubstr("too many inside")));
 }
 
-TEST(StormChecker, LetsInBesideTheDeadTheExpiredAndTheRobbed) {
+TEST(StormChecker, AcceptsGrantsAfterADeathAnExpiryAndASteal) {
   const StormEntry dead = Entry(1, 1, 1);
   StormEntry expired = Entry(2, 2, 2);
   expired.hold_limit_ns = 100;
@@ -210,7 +210,7 @@ TEST(StormChecker, LetsInBesideTheDeadTheExpiredAndTheRobbed) {
                      {StormEvent::kDying, dead},
                      {kEnter, expired},
                      {kEnter, previous_holder},
-                     {StormEvent::kAskSteal, stealer},
+                     {StormEvent::kStealBegins, stealer},
                      {kEnter, stealer},
                      {kLeave, stealer},
                      {kLeave, previous_holder},

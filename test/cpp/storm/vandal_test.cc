@@ -30,7 +30,7 @@ namespace holdfast::test {
 namespace {
 
 constexpr uint32_t kUsers = 4;
-constexpr uint64_t kScribbles = 20'000;
+constexpr uint64_t kCorruptions = 20'000;
 constexpr uint64_t kTurnsOfEach = 300;
 constexpr uint64_t kSnapshotTimeoutNs = 1'000'000;
 const std::u16string kNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
@@ -39,7 +39,7 @@ const std::u16string kNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
 // The counts that the processes keep, beside the segment.
 struct Diary {
   std::atomic<uint32_t> is_over;
-  std::atomic<uint64_t> scribbles;
+  std::atomic<uint64_t> corruptions;
   std::array<std::atomic<uint64_t>, kUsers> turns;
   std::atomic<uint64_t> grants;
   std::atomic<uint64_t> errors;
@@ -48,7 +48,7 @@ struct Diary {
 core::AttachOptions OptionsOf(const std::string& directory) {
   core::AttachOptions options;
   options.directory = directory;
-  options.bucket = "vandal";
+  options.bucket = "corruption";
   options.capacity = segment::kMinCapacity;
   options.sweeps = false;
   return options;
@@ -98,14 +98,14 @@ class User {
     const std::u16string& name = kNames[Below(std::size(kNames))];
     const segment::ResourceName resource(name.data(), static_cast<uint32_t>(name.size()));
     const uint32_t dice = Below(20);
-    if (dice < 9) return Ask(resource);
+    if (dice < 9) return Request(resource);
     if (dice == 9) return (void)agent_->IsLocked(resource, 1);
     if (dice == 10) return (void)agent_->TakeSnapshot(kSnapshotTimeoutNs);
     if (dice == 11) return (void)agent_->WouldSelfDeadlock(Below(16));
     agent_->End(Below(16));
   }
 
-  void Ask(const segment::ResourceName& name) {
+  void Request(const segment::ResourceName& name) {
     core::RequestParams request;
     request.mode = Below(3) == 0 ? LockMode::kShared : LockMode::kExclusive;
     request.if_available = Below(4) == 0;
@@ -131,7 +131,7 @@ class User {
 class Victim {
  public:
   explicit Victim(const std::string& directory)
-      : file_(open((directory + "/vandal/segment").c_str(), O_RDWR | O_CLOEXEC)),
+      : file_(open((directory + "/corruption/segment").c_str(), O_RDWR | O_CLOEXEC)),
         bytes_(static_cast<std::byte*>(mmap(nullptr, segment::kMinCapacity, PROT_READ | PROT_WRITE,
                                             MAP_SHARED, file_.get(), 0))) {}
   ~Victim() { munmap(bytes_, segment::kMinCapacity); }
@@ -155,7 +155,7 @@ void Accuse(segment::Segment& table, std::mt19937_64& random) {
 
 // Random bytes, zeros, a false owner, or what stood there long ago. Not the first page: a newcomer
 // is refused if it is damaged, and no process would get further.
-void Vandalize(Diary& diary, const std::string& directory, uint64_t seed) {
+void CorruptTable(Diary& diary, const std::string& directory, uint64_t seed) {
   constexpr uint64_t kFrom = sizeof(segment::SegmentHeader);
   constexpr uint64_t kTo = uint64_t{256} * 1024;  // where the cells in use are
   Victim victim(directory);
@@ -178,7 +178,7 @@ void Vandalize(Diary& diary, const std::string& directory, uint64_t seed) {
         victim.bytes()[at + i] = is_zeros ? std::byte{0} : static_cast<std::byte>(random());
       }
     }
-    diary.scribbles.fetch_add(1);
+    diary.corruptions.fetch_add(1);
     if (random() % 4 == 0) usleep(static_cast<useconds_t>(random() % 100));
   }
 }
@@ -192,26 +192,27 @@ pid_t Fork(const std::function<void()>& body) {
   _exit(0);
 }
 
-// HOLDFAST_VANDAL_SCRIBBLES=<count> makes it longer; HOLDFAST_SEED=<number> repeats the draws.
-TEST(StormVandal, NeitherFaultsNorHangsAnybodyAndWhatItLeavesCanBeRepaired) {
+// HOLDFAST_STORM_CORRUPTIONS=<count> makes it longer; HOLDFAST_SEED=<number> repeats the draws.
+TEST(StormCorruption, CausesNoFaultAndNoHangAndTheSegmentCanBeRepaired) {
   const char* const seed_text = std::getenv("HOLDFAST_SEED");
-  const char* const count_text = std::getenv("HOLDFAST_VANDAL_SCRIBBLES");
+  const char* const count_text = std::getenv("HOLDFAST_STORM_CORRUPTIONS");
   const uint64_t seed = seed_text == nullptr ? std::random_device{}() : std::stoull(seed_text);
-  const uint64_t wanted = count_text == nullptr ? kScribbles : std::stoull(count_text);
+  const uint64_t wanted = count_text == nullptr ? kCorruptions : std::stoull(count_text);
   std::cout << "HOLDFAST_SEED=" << seed << std::endl;
-  const TestDirectory place;
-  ASSERT_TRUE(core::Agent::Open(OptionsOf(place.path()), {1, 1}).ok());  // makes the segment
+  const TestDirectory test_directory;
+  ASSERT_TRUE(
+      core::Agent::Open(OptionsOf(test_directory.path()), {1, 1}).ok());  // makes the segment
   auto* const diary = static_cast<Diary*>(
       mmap(nullptr, sizeof(Diary), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(diary, MAP_FAILED);
   std::vector<pid_t> children;
   for (uint32_t i = 0; i < kUsers; ++i) {
-    children.push_back(Fork([&] { User(*diary, place.path(), i, seed + i).Run(); }));
+    children.push_back(Fork([&] { User(*diary, test_directory.path(), i, seed + i).Run(); }));
   }
-  children.push_back(Fork([&] { Vandalize(*diary, place.path(), seed + kUsers); }));
+  children.push_back(Fork([&] { CorruptTable(*diary, test_directory.path(), seed + kUsers); }));
   // CTest ends a test that waits for ever, for a process that hangs.
   const auto is_enough = [&] {
-    return diary->scribbles.load() >= wanted &&
+    return diary->corruptions.load() >= wanted &&
            std::all_of(diary->turns.begin(), diary->turns.end(),
                        [](const auto& turns) { return turns.load() >= kTurnsOfEach; });
   };
@@ -227,17 +228,17 @@ TEST(StormVandal, NeitherFaultsNorHangsAnybodyAndWhatItLeavesCanBeRepaired) {
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0) << (WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
   }
-  std::cout << diary->scribbles.load() << " scribbles, " << diary->grants.load() << " grants, "
+  std::cout << diary->corruptions.load() << " corruptions, " << diary->grants.load() << " grants, "
             << diary->errors.load() << " errors" << std::endl;
   EXPECT_GT(diary->grants.load(), 0U);
   munmap(diary, sizeof(Diary));
 
-  // The scribbling is over, and all are gone. Not all corruption is visible to the process that
+  // The corruption is over, and all are gone. Not all corruption is visible to the process that
   // meets it: these stores are what any process does that meets some.
-  Victim victim(place.path());
+  Victim victim(test_directory.path());
   segment::Segment table(victim.bytes(), segment::Geometry::ForCapacity(segment::kMinCapacity));
   for (uint32_t i = 0; i < table.geometry().shards; ++i) table.shard(i).dirty.Set(1);
-  const auto agent = core::Agent::Open(OptionsOf(place.path()), {1, 1});
+  const auto agent = core::Agent::Open(OptionsOf(test_directory.path()), {1, 1});
   ASSERT_TRUE(agent.ok()) << agent.status().reason();
   for (const std::u16string& name : kNames) {
     core::RequestParams request;

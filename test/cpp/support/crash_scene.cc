@@ -49,7 +49,7 @@ CrashScene::CrashScene(const CrashScene& other, const Frame& frame)
       ghost(machine, other.ghost),
       last_id_(other.last_id_) {}
 
-uint32_t CrashScene::Ask(FakeAgent& agent, std::u16string_view name, const Options& options) {
+uint32_t CrashScene::Request(FakeAgent& agent, std::u16string_view name, const Options& options) {
   ++last_id_;
   (void)agent.Request(last_id_, name, options);
   return last_id_;
@@ -183,7 +183,7 @@ void CrashScene::CheckAgent(FakeAgent& agent, const std::vector<segment::AgentRe
   }
 }
 
-bool CrashScene::IsAnybodyWatching() {
+bool CrashScene::HasWatchers() {
   const std::vector<FakeAgent*> agents = Agents();
   return std::any_of(agents.begin(), agents.end(), [&](const FakeAgent* agent) {
     const segment::AgentEntry& entry = machine.segment().agent(agent->ref().index);
@@ -212,8 +212,8 @@ void CrashScene::CheckNothingIsLeft(const std::vector<ProcessRef>& dead, Faults&
     (void)agent->TakeEvents();
     const auto mine = agent->mine();
     for (const auto& [id, known] : mine) (void)agent->End(id);
-    const auto kept = agent->kept();
-    for (const auto& [id, record] : kept) agent->FreeBiased(id);
+    const auto biased = agent->biased();
+    for (const auto& [id, record] : biased) agent->FreeBiased(id);
     (void)agent->TakeEvents();
   }
   // The last releases grant to agents that were asked before.
@@ -223,7 +223,7 @@ void CrashScene::CheckNothingIsLeft(const std::vector<ProcessRef>& dead, Faults&
   CheckInvariants("after the last release", faults);
   for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
     const bool is_watched = (machine.segment().shard(shard).watched.Get() & 1) != 0;
-    if (is_watched != IsAnybodyWatching()) faults.push_back("a shard is watched without a watcher");
+    if (is_watched != HasWatchers()) faults.push_back("a shard is watched without a watcher");
     const uint32_t used = machine.segment().shard(shard).used_count.Get();
     if (used != 0) faults.push_back(std::to_string(used) + " cells are never freed");
   }

@@ -33,7 +33,7 @@ class CrashScene {
   FakeAgent ghost;
 
   // A new request with the next number.
-  uint32_t Ask(FakeAgent& agent, std::u16string_view name, const Options& options = kExclusive);
+  uint32_t Request(FakeAgent& agent, std::u16string_view name, const Options& options = kExclusive);
   // All living agents fall asleep, so that an agent that gets events must be rung.
   void FallAsleep();
 
@@ -60,7 +60,7 @@ class CrashScene {
   void CheckTokens(uint64_t newest_before, const ReferenceModel& before, Faults& faults);
   void CheckAgent(FakeAgent& agent, const std::vector<segment::AgentRef>& rung, Faults& faults);
   void CheckSecondRepair(segment::ProcessRef rescuer, Faults& faults);
-  bool IsAnybodyWatching();
+  bool HasWatchers();
   void CheckNothingIsLeft(const std::vector<segment::ProcessRef>& dead, Faults& faults);
   void CheckInvariants(const char* when, Faults& faults);
 

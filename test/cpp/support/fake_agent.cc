@@ -20,13 +20,13 @@ bool FakeAgent::EndOrBias(uint32_t id) {
   segment::CellState state = segment::CellState::kFree;
   const Result<bool> is_biased = lock_table().EndOrBias(record, timeout_ns_, state);
   if (!is_biased.ok() || !*is_biased) return false;
-  kept_[id] = record;
+  biased_[id] = record;
   return true;
 }
 
 bool FakeAgent::AcquireBiased(uint32_t id, LockMode mode) {
-  const auto it = kept_.find(id);
-  if (it == kept_.end()) return false;
+  const auto it = biased_.find(id);
+  if (it == biased_.end()) return false;
   const core::RecordRef& record = it->second;
   const uint64_t token = core::NextToken(machine_->segment(), *host_);
   const segment::Hold hold{token, host_->RealtimeMs(), static_cast<uint8_t>(mode)};
@@ -36,7 +36,7 @@ bool FakeAgent::AcquireBiased(uint32_t id, LockMode mode) {
 }
 
 bool FakeAgent::ReleaseBiased(uint32_t id) {
-  const core::RecordRef record = kept_.at(id);  // a copy: End() forgets it
+  const core::RecordRef record = biased_.at(id);  // a copy: End() forgets it
   if (segment::ReleaseBiased(RecordOf(record), record.ticket)) {
     mine_.erase(id);
     return true;
@@ -46,10 +46,10 @@ bool FakeAgent::ReleaseBiased(uint32_t id) {
 }
 
 void FakeAgent::FreeBiased(uint32_t id) {
-  const auto it = kept_.find(id);
-  if (it == kept_.end()) return;
+  const auto it = biased_.find(id);
+  if (it == biased_.end()) return;
   const core::RecordRef record = it->second;
-  kept_.erase(it);
+  biased_.erase(it);
   mine_.erase(id);
   (void)lock_table().End(record, timeout_ns_);
 }

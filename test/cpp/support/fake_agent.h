@@ -56,7 +56,7 @@ class FakeAgent {
         host_(&machine.host()),
         self_(other.self_),
         mine_(other.mine_),
-        kept_(other.kept_),
+        biased_(other.biased_),
         sleep_(other.sleep_),
         timeout_ns_(other.timeout_ns_) {}
 
@@ -95,11 +95,11 @@ class FakeAgent {
     if (it == mine_.end()) return Status();
     const core::RecordRef record = it->second.record;
     mine_.erase(it);
-    kept_.erase(id);
+    biased_.erase(id);
     return lock_table().End(record, timeout_ns_).status();
   }
 
-  // Releases a held lock, and keeps its record if it may: then it is among kept().
+  // Releases a held lock, and keeps its record if it may: then it is among biased().
   bool EndOrBias(uint32_t id);
   // The short way, as JavaScript does it: request `id` again. False: the record was closed.
   bool AcquireBiased(uint32_t id, LockMode mode = LockMode::kExclusive);
@@ -107,7 +107,7 @@ class FakeAgent {
   bool ReleaseBiased(uint32_t id);
   // Ends the record of a biased lock, whether it was closed or not.
   void FreeBiased(uint32_t id);
-  const std::map<uint32_t, core::RecordRef>& kept() const { return kept_; }
+  const std::map<uint32_t, core::RecordRef>& biased() const { return biased_; }
   segment::RequestCell& RecordOf(const core::RecordRef& record) const;
 
   // As this process's background worker does. Returns the time of the next check.
@@ -135,7 +135,7 @@ class FakeAgent {
   segment::Host* host_;
   segment::AgentRef self_;
   std::map<uint32_t, Mine> mine_;
-  std::map<uint32_t, core::RecordRef> kept_;  // also while they are taken
+  std::map<uint32_t, core::RecordRef> biased_;  // also while they are taken
   uint32_t sleep_ = 0;
   uint64_t timeout_ns_ = kShardTimeoutNs;
 };

@@ -58,15 +58,15 @@ class FakeHost : public segment::Host {
   uint32_t sleeps() const { return sleeps_; }
   uint32_t wakes() const { return wakes_; }
 
-  uint32_t times_asked(segment::ProcessRef process) const {
+  uint32_t times_checked(segment::ProcessRef process) const {
     const std::lock_guard<std::mutex> guard(mutex_);
-    const auto found = times_asked_.find(process.ToWord());
-    return found == times_asked_.end() ? 0 : found->second;
+    const auto found = times_checked_.find(process.ToWord());
+    return found == times_checked_.end() ? 0 : found->second;
   }
 
   bool IsAlive(segment::ProcessRef process) override {
     const std::lock_guard<std::mutex> guard(mutex_);
-    ++times_asked_[process.ToWord()];
+    ++times_checked_[process.ToWord()];
     return segment_.IsNewest(process) && !dead_.contains(process.ToWord());
   }
   void FutexWait(std::atomic<uint32_t>*, uint32_t, uint64_t timeout_ns) override {
@@ -107,7 +107,7 @@ class FakeHost : public segment::Host {
   segment::Segment& segment_;
   mutable std::mutex mutex_;
   std::set<uint64_t> dead_;
-  std::map<uint64_t, uint32_t> times_asked_;
+  std::map<uint64_t, uint32_t> times_checked_;
   std::vector<segment::AgentRef> rings_;
   std::atomic<bool> can_ring_{true};
   std::vector<segment::AgentRef> removed_doorbells_;

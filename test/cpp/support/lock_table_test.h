@@ -26,18 +26,18 @@ class LockTableTest : public testing::Test {
   }
 
   // Makes request number `last_id`; gives up the test when that fails.
-  core::RequestReply Ask(FakeAgent& agent, std::u16string_view name,
-                         const Options& options = kExclusive) {
+  core::RequestReply Request(FakeAgent& agent, std::u16string_view name,
+                             const Options& options = kExclusive) {
     const Result<core::RequestReply> reply = agent.Request(++last_id, name, options);
     EXPECT_TRUE(reply.ok()) << reply.status().reason();
     return reply.ok() ? *reply : core::RequestReply{};
   }
   core::RequestOutcome Outcome(FakeAgent& agent, std::u16string_view name,
                                const Options& options = kExclusive) {
-    return Ask(agent, name, options).outcome;
+    return Request(agent, name, options).outcome;
   }
   uint32_t IdOf(FakeAgent& agent, std::u16string_view name, const Options& options = kExclusive) {
-    Ask(agent, name, options);
+    Request(agent, name, options);
     return last_id;
   }
   ReferenceModel Records() { return ReferenceModel::Read(machine.segment()); }

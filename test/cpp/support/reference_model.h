@@ -37,8 +37,8 @@ class ReferenceModel {
   // Reads the records of a segment, without its links.
   static ReferenceModel Read(segment::Segment& segment);
 
-  core::RequestOutcome Ask(const std::u16string& name, const ModelRequest& request,
-                           bool if_available, bool steal) {
+  core::RequestOutcome Request(const std::u16string& name, const ModelRequest& request,
+                               bool if_available, bool steal) {
     Resource& resource = resources_[name];
     const bool is_grantable = resource.queue.empty() && IsFree(resource, request);
     core::RequestOutcome outcome = core::RequestOutcome::kGranted;

@@ -11,36 +11,36 @@ using segment::AsText;
 using segment::CellId;
 using segment::CellState;
 
-void Scribbler::Scribble() {
+void CorruptionFuzzer::CorruptOnce() {
   switch (Below(14)) {
     case 0:
     case 1:
-      return ScribbleBytes();
+      return CorruptBytes();
     case 2:
     case 3:
-      return ScribbleLink();
+      return CorruptLink();
     case 4:
-      return ScribbleState();
+      return CorruptState();
     case 5:
-      return ScribbleHead();
+      return CorruptHead();
     case 6:
-      return ScribbleCounter();
+      return CorruptCounter();
     case 7:
-      return ScribbleExtentOwner();
+      return CorruptExtentOwner();
     case 8:
-      return ScribbleLockWord();
+      return CorruptLockWord();
     case 9:
-      return ScribbleAgent();
+      return CorruptAgent();
     case 10:
     case 11:
-      return ScribbleExtras();
+      return CorruptExtras();
     default:
-      return ScribbleName();
+      return CorruptName();
   }
 }
 
-// Mostly plausible, so that the damage goes deep.
-CellId Scribbler::AnyLink() {
+// Mostly plausible, so that the corruption goes deep.
+CellId CorruptionFuzzer::AnyLink() {
   switch (Below(6)) {
     case 0:
       return segment::kNoCell;
@@ -55,8 +55,8 @@ CellId Scribbler::AnyLink() {
   }
 }
 
-// Not the lock words: see ScribbleLockWord.
-void Scribbler::ScribbleBytes() {
+// Not the lock words: see CorruptLockWord.
+void CorruptionFuzzer::CorruptBytes() {
   const uint64_t from = segment().geometry().agents_at;
   const uint64_t size = segment().geometry().capacity - from;
   const uint32_t length = 1 + Below(16);
@@ -67,7 +67,7 @@ void Scribbler::ScribbleBytes() {
   }
 }
 
-void Scribbler::ScribbleLink() {
+void CorruptionFuzzer::CorruptLink() {
   segment::AnyCell& cell = AnyCell();
   switch (Below(8)) {
     case 0:
@@ -89,7 +89,7 @@ void Scribbler::ScribbleLink() {
   }
 }
 
-void Scribbler::ScribbleState() {
+void CorruptionFuzzer::CorruptState() {
   constexpr CellState kStates[] = {CellState::kFree,     CellState::kWaiting, CellState::kHeld,
                                    CellState::kStealing, CellState::kStolen,  CellState::kZombie,
                                    CellState::kName,     CellState::kText,    CellState::kExpired,
@@ -107,7 +107,7 @@ void Scribbler::ScribbleState() {
   }
 }
 
-void Scribbler::ScribbleHead() {
+void CorruptionFuzzer::CorruptHead() {
   switch (Below(4)) {
     case 0:
       return segment().shard(AnyShard()).free_head.Set(AnyLink());
@@ -120,7 +120,7 @@ void Scribbler::ScribbleHead() {
   }
 }
 
-void Scribbler::ScribbleCounter() {
+void CorruptionFuzzer::CorruptCounter() {
   segment::ShardHeader& shard = segment().shard(AnyShard());
   const auto value = static_cast<uint32_t>(Below(3) == 0 ? random_() : Below(64));
   switch (Below(4)) {
@@ -135,7 +135,7 @@ void Scribbler::ScribbleCounter() {
   }
 }
 
-void Scribbler::ScribbleExtentOwner() {
+void CorruptionFuzzer::CorruptExtentOwner() {
   const uint32_t shards = segment().geometry().shards;
   const uint32_t value = Below(4) == 0   ? segment::kExtentClaimed | Below(8)
                          : Below(8) == 0 ? static_cast<uint32_t>(random_())
@@ -145,7 +145,7 @@ void Scribbler::ScribbleExtentOwner() {
 
 // A word that names a living process is corruption that only that process can see. It is not rung
 // here.
-void Scribbler::ScribbleLockWord() {
+void CorruptionFuzzer::CorruptLockWord() {
   const uint32_t shard = AnyShard();
   segment().shard(shard).lock_word.Set(static_cast<uint32_t>(random_()));
   const segment::ProcessRef owner = segment::LockWord(segment(), shard).Owner();
@@ -154,7 +154,7 @@ void Scribbler::ScribbleLockWord() {
   }
 }
 
-void Scribbler::ScribbleAgent() {
+void CorruptionFuzzer::CorruptAgent() {
   segment::AgentEntry& agent = segment().agent(Below(segment().geometry().agents));
   switch (Below(4)) {
     case 0:
@@ -168,7 +168,7 @@ void Scribbler::ScribbleAgent() {
   }
 }
 
-void Scribbler::ScribbleExtras() {
+void CorruptionFuzzer::CorruptExtras() {
   segment::RequestCell& request = AsRequest(AnyCell());
   switch (Below(7)) {
     case 0:
@@ -189,7 +189,7 @@ void Scribbler::ScribbleExtras() {
   }
 }
 
-void Scribbler::ScribbleName() {
+void CorruptionFuzzer::CorruptName() {
   segment::NameCell& name = AsName(AnyCell());
   switch (Below(4)) {
     case 0:

@@ -1,4 +1,4 @@
-// Writes damage into a machine: anywhere, or where it hurts most.
+// Corrupts a machine: anywhere, or where it hurts most.
 #ifndef HOLDFAST_TEST_SUPPORT_SCRIBBLER_H_
 #define HOLDFAST_TEST_SUPPORT_SCRIBBLER_H_
 
@@ -9,25 +9,25 @@
 
 namespace holdfast::test {
 
-class Scribbler {
+class CorruptionFuzzer {
  public:
-  Scribbler(FakeMachine& machine, uint64_t seed) : machine_(machine), random_(seed) {}
+  CorruptionFuzzer(FakeMachine& machine, uint64_t seed) : machine_(machine), random_(seed) {}
 
-  // One place.
-  void Scribble();
+  // At one position.
+  void CorruptOnce();
   uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
 
  private:
-  void ScribbleBytes();
-  void ScribbleLink();
-  void ScribbleState();
-  void ScribbleHead();
-  void ScribbleCounter();
-  void ScribbleExtentOwner();
-  void ScribbleLockWord();
-  void ScribbleAgent();
-  void ScribbleName();
-  void ScribbleExtras();
+  void CorruptBytes();
+  void CorruptLink();
+  void CorruptState();
+  void CorruptHead();
+  void CorruptCounter();
+  void CorruptExtentOwner();
+  void CorruptLockWord();
+  void CorruptAgent();
+  void CorruptName();
+  void CorruptExtras();
 
   segment::CellId AnyLink();
   segment::AnyCell& AnyCell() {

@@ -13,7 +13,7 @@ inline constexpr const char* kOnTmpfs = "/dev/shm";
 inline constexpr const char* kOnDisk = "/var/tmp";
 
 // For tests that run on both: "Tmpfs" or "Disk".
-inline std::string NameOfPlace(const testing::TestParamInfo<const char*>& place) {
+inline std::string NameOfDirectory(const testing::TestParamInfo<const char*>& place) {
   return place.param == std::string(kOnTmpfs) ? "Tmpfs" : "Disk";
 }
 
