@@ -15,8 +15,8 @@
 #include "segment/invariants.h"
 #include "segment/lock_word.h"
 #include "segment/shared.h"
+#include "support/corruption_fuzzer.h"
 #include "support/fake_agent.h"
-#include "support/scribbler.h"
 
 namespace holdfast::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "support/scribbler.h"
+#include "support/corruption_fuzzer.h"
 
 #include "segment/biased_record.h"
 #include "segment/lock_word.h"

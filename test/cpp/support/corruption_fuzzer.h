@@ -1,6 +1,6 @@
 // Corrupts a machine: anywhere, or where it hurts most.
-#ifndef HOLDFAST_TEST_SUPPORT_SCRIBBLER_H_
-#define HOLDFAST_TEST_SUPPORT_SCRIBBLER_H_
+#ifndef HOLDFAST_TEST_SUPPORT_CORRUPTION_FUZZER_H_
+#define HOLDFAST_TEST_SUPPORT_CORRUPTION_FUZZER_H_
 
 #include <cstdint>
 #include <random>
@@ -42,4 +42,4 @@ class CorruptionFuzzer {
 
 }  // namespace holdfast::test
 
-#endif  // HOLDFAST_TEST_SUPPORT_SCRIBBLER_H_
+#endif  // HOLDFAST_TEST_SUPPORT_CORRUPTION_FUZZER_H_
