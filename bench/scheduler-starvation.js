@@ -23,16 +23,16 @@ function startClient(port) {
     const { parentPort, workerData } = require('node:worker_threads');
     const latencies = [];
     const agent = new http.Agent({ keepAlive: true });
-    function ask() {
+    function measure() {
       const start = performance.now();
       http.get({ port: workerData, host: '127.0.0.1', agent }, (response) => {
         response.resume().on('end', () => {
           latencies.push(performance.now() - start);
-          ask();
+          measure();
         });
       });
     }
-    ask();
+    measure();
     parentPort.on('message', () => parentPort.postMessage(latencies));`;
   const worker = new Worker(source, { eval: true, workerData: port });
   return {

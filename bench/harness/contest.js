@@ -35,7 +35,7 @@ const nextMessage = ({ host }) =>
  * @typedef {object} ContestOptions
  * @property {string} peer
  * @property {number} parties
- * @property {'threads' | 'processes'} place
+ * @property {'threads' | 'processes'} hosts
  * @property {number} [perHost] parties that share a thread or a process
  * @property {number} [names] that they are divided between
  * @property {number} [ms]
@@ -47,16 +47,16 @@ const nextMessage = ({ host }) =>
  * @returns {Promise<Float64Array[]>} the log of each party
  */
 async function playContest(options, during = async () => {}) {
-  const { peer, parties, place, perHost = 1, names = 1, ms = DURATION_MS } = options;
+  const { peer, parties, hosts, perHost = 1, names = 1, ms = DURATION_MS } = options;
   const directory = makeDirectory();
   await loadPeer(peer).serve?.(directory);
-  const buffer = place === 'threads' ? new SharedArrayBuffer(4096) : undefined;
-  const start = place === 'threads' ? startThread : startProcess;
+  const buffer = hosts === 'threads' ? new SharedArrayBuffer(4096) : undefined;
+  const start = hosts === 'threads' ? startThread : startProcess;
   const nameOf = (party) => (names === 1 ? 'ledger' : `ledger ${party % names}`);
-  const placeOf = (party) => ({ directory, name: nameOf(party), party, parties, buffer });
+  const setupOf = (party) => ({ directory, name: nameOf(party), party, parties, buffer });
   const started = Array.from({ length: parties / perHost }, (_, host) => {
-    const places = Array.from({ length: perHost }, (__, i) => placeOf(host * perHost + i));
-    return start({ peer, ms, places });
+    const setups = Array.from({ length: perHost }, (__, i) => setupOf(host * perHost + i));
+    return start({ peer, ms, setups });
   });
   await Promise.all(started.map(nextMessage));
   const logs = started.map(nextMessage);

@@ -13,7 +13,7 @@ const FIGURE = 'hand-overs/s';
  */
 function handOverScenario(parties, { perHost, ms, rounds }) {
   const of = (peer) =>
-    contender(peer, { place: /** @type {const} */ ('processes'), parties, perHost, ms });
+    contender(peer, { hosts: /** @type {const} */ ('processes'), parties, perHost, ms });
   const hosts = parties / (perHost ?? 1);
   const each = perHost === undefined ? '' : `, ${perHost} clients in each`;
   return {

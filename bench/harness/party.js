@@ -18,25 +18,25 @@ const send = (message) =>
   parentPort === null ? process.send(message) : parentPort.postMessage(message);
 
 /**
- * @param {import('../peers/peers.js').Opened[]} locks two of them where one cannot be asked twice
+ * @param {import('../peers/peers.js').Opened[]} locks two where one cannot ask twice
  * @param {number} end
  */
-async function keepAsking(locks, end) {
+async function keepRequesting(locks, end) {
   const log = new SectionLog(MAX_SECTIONS);
-  let asked = 0;
+  let requested = 0;
   let count = 0;
-  const ask = () => {
-    asked = now();
+  const requestNext = () => {
+    requested = now();
     count += 1;
     locks[count % locks.length].run(section); // a rejection ends the party
   };
   const section = () => {
     const entered = now();
-    const askedForThis = asked;
-    if (entered < end && !log.isFull) ask();
-    log.add(askedForThis, entered);
+    const requestedAt = requested;
+    if (entered < end && !log.isFull) requestNext();
+    log.add(requestedAt, entered);
   };
-  ask();
+  requestNext();
   // The last party may wait for a party that makes no more requests.
   await new Promise((resolve) => setTimeout(resolve, (end - now()) / 1e6 + REST_MS));
   return log.words;
@@ -45,21 +45,21 @@ async function keepAsking(locks, end) {
 /**
  * Two of it where one cannot be asked twice.
  * @param {import('../peers/peers.js').Peer} peer
- * @param {import('../peers/peers.js').Place} place
+ * @param {import('../peers/peers.js').PeerSetup} setup
  */
-const openAll = ({ open, instances = 1 }, place) =>
-  Promise.all(Array.from({ length: instances }, () => open(place)));
+const openAll = ({ open, instances = 1 }, setup) =>
+  Promise.all(Array.from({ length: instances }, () => open(setup)));
 
-/** @param {{ peer: string, places: import('../peers/peers.js').Place[], ms: number }} task */
-async function takePart({ peer, places, ms }) {
-  const parties = await Promise.all(places.map((place) => openAll(loadPeer(peer), place)));
+/** @param {{ peer: string, setups: import('../peers/peers.js').PeerSetup[], ms: number }} task */
+async function takePart({ peer, setups, ms }) {
+  const parties = await Promise.all(setups.map((setup) => openAll(loadPeer(peer), setup)));
   // The modules that a first request loads are no hand-over; the scenario `loading` measures them.
   if (!loadPeer(peer).passesTurns) for (const lock of parties.flat()) await lock.run(() => {});
   const keepAlive = setInterval(() => {}, 1000); // not every peer does so while it waits
   send('ready');
   const start = await nextMessage();
   while (now() < start);
-  send(await Promise.all(parties.map((locks) => keepAsking(locks, start + ms * 1e6))));
+  send(await Promise.all(parties.map((locks) => keepRequesting(locks, start + ms * 1e6))));
   await nextMessage();
   for (const { close } of parties.flat()) await close?.();
   clearInterval(keepAlive);

@@ -23,7 +23,7 @@ async function startProgram(name, args) {
     first,
     ended,
     /** @returns {Promise<any>} the answer */
-    async ask(message) {
+    async call(message) {
       const answer = once(child, 'message');
       child.send(message);
       return (await answer)[0];

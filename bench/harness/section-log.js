@@ -24,12 +24,12 @@ class SectionLog {
   }
 
   /**
-   * @param {number} asked
+   * @param {number} requested
    * @param {number} entered
    */
-  add(asked, entered) {
+  add(requested, entered) {
     const at = this.#count * FIELDS;
-    this.#words[at] = asked;
+    this.#words[at] = requested;
     this.#words[at + 1] = entered;
     this.#words[at + 2] = now();
     this.#count += 1;
@@ -51,8 +51,8 @@ function merge(logs) {
   const sections = logs.flatMap((words, party) => {
     const own = [];
     for (let at = 0; at < words.length; at += FIELDS) {
-      const [asked, entered, left] = [words[at], words[at + 1], words[at + 2]];
-      if (entered >= from && left <= until) own.push({ party, asked, entered, left });
+      const [requested, entered, left] = [words[at], words[at + 1], words[at + 2]];
+      if (entered >= from && left <= until) own.push({ party, requested, entered, left });
     }
     return own;
   });
@@ -72,7 +72,7 @@ function figuresOf(logs) {
   let end = -Infinity;
   for (let i = 1; i < sections.length; i += 1) {
     const [before, section] = [sections[i - 1], sections[i]];
-    waits.push(section.entered - section.asked);
+    waits.push(section.entered - section.requested);
     end = Math.max(end, before.left);
     if (section.entered < end) overlaps += 1;
     if (section.party !== before.party) gaps.push(section.entered - before.left);

@@ -11,7 +11,7 @@ const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 
 const TTL_S = '60';
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 async function open({ directory, name }) {
   const { grpc, services } = loadServices();
   const [endpoint] = endpointsIn(directory);

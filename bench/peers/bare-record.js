@@ -16,14 +16,14 @@ function open() {
   const contexts = new AsyncLocalStorage();
   const words = new Int32Array(new ArrayBuffer(64));
   const tokens = new BigUint64Array(words.buffer);
-  const giveBack = () => {
+  const release = () => {
     if (Atomics.compareExchange(words, STATE, 1, 0) !== 1) throw new Error('it was not taken');
   };
   /** @param {() => unknown} section */
   function call(section) {
     if (hasContexts) contexts.enterWith({ section }); // for this microtask
     const result = section();
-    giveBack();
+    release();
     return result;
   }
   /** @param {() => unknown} section */

@@ -25,7 +25,7 @@ async function serveEcho(directory, ...notes) {
 /** @param {string} directory */
 const serve = (directory) => serveEcho(directory);
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 async function openEcho({ directory }) {
   const socket = net.connect(socketIn(directory));
   await once(socket, 'connect');

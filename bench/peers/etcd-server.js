@@ -10,7 +10,7 @@ const { LOOPBACK, freePorts } = require('../harness/free-ports.js');
 const { startServer } = require('../harness/server-process.js');
 
 const PROGRAM = process.env.HOLDFAST_ETCD || 'etcd';
-const LOOK_AGAIN_MS = 20;
+const POLL_MS = 20;
 /** USER_HZ of Linux. */
 const TICK_MS = 10;
 
@@ -60,7 +60,7 @@ async function serveEtcd(directory, size = 1) {
   fs.writeFileSync(fileIn(directory), JSON.stringify(members));
   for (const { endpoint } of members) {
     while (!(await isHealthy(endpoint))) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
 }

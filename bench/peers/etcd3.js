@@ -8,7 +8,7 @@ const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 const TTL_S = 60;
 const RETRY_MS = 1;
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 function open({ directory, name }) {
   const { Etcd3, EtcdLockFailedError } = require('etcd3');
   const client = new Etcd3({ hosts: endpointsIn(directory).map((it) => `http://${it}`) });

@@ -13,7 +13,7 @@ const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 
 const TTL_S = '60';
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 async function open({ directory, name }) {
   const { grpc, services } = loadServices();
   const [endpoint] = endpointsIn(directory);
@@ -39,8 +39,8 @@ async function open({ directory, name }) {
   const runNamed = async (any, section) => {
     const changes = new LockChanges(bucket, bucket.ofName(any));
     count += 1;
-    const asked = { number: count, name: any, mode: /** @type {const} */ ('exclusive') };
-    const request = new EtcdRequest(/** @type {any} */ ({ ...asked, since: Date.now() }));
+    const requested = { number: count, name: any, mode: /** @type {const} */ ('exclusive') };
+    const request = new EtcdRequest(/** @type {any} */ ({ ...requested, since: Date.now() }));
     ids.take([request], 0n);
     request.hold((await change(changes.enter(request, ID))).header.revision);
     try {

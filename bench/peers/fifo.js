@@ -18,7 +18,7 @@ function serve(directory) {
   );
 }
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 function open({ directory, party }) {
   const [own, other] = [party, 1 - party].map((number) =>
     fs.openSync(path.join(directory, `fifo-${number}`), O_RDWR | O_NONBLOCK),

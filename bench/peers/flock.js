@@ -14,7 +14,7 @@ function whyNot() {
   }
 }
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 function open({ directory, name }) {
   const { flock } = require('fs-ext');
   const fd = fs.openSync(path.join(directory, `${name}.flock`), 'a');

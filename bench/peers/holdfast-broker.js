@@ -6,7 +6,7 @@ const { openLockManager } = require('../../lib/index.js');
 /** @param {string} directory */
 const openBroker = (directory) => openLockManager({ url: `broker://${directory}` });
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 function open({ directory, name }) {
   const locks = openBroker(directory);
   return { run: (section) => locks.request(name, section), close: () => locks.close() };

@@ -6,7 +6,7 @@ const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 /** Longer than a busy machine keeps a process from its turn. */
 const TTL_S = 60;
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 async function open({ directory, name }) {
   const locks = openLockManager({ url: `etcd://${endpointsIn(directory)}/bench?ttl=${TTL_S}` });
   await locks.query(); // the session is there

@@ -5,7 +5,7 @@
 
 const { createLocalLockManager } = require('../../lib/index.js');
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 function open({ name }) {
   const locks = createLocalLockManager();
   return { run: (section) => locks.request(name, section) };

@@ -44,7 +44,7 @@ function append(queue, grant) {
   queue.last = waiter;
 }
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 function open({ name }) {
   const locks = new NamedLocks();
   return { run: (section) => locks.run(name, section) };

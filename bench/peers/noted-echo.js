@@ -8,9 +8,9 @@ const { openEcho, serveEcho } = require('./echo.js');
 /** @param {string} directory */
 const serve = (directory) => serveEcho(directory, `${directory}/notes`);
 
-/** @param {import('./peers.js').Place} place */
-async function open(place) {
-  const { run, close } = await openEcho(place);
+/** @param {import('./peers.js').PeerSetup} setup */
+async function open(setup) {
+  const { run, close } = await openEcho(setup);
   return {
     async run(section) {
       await run(() => {});

@@ -5,7 +5,7 @@
 const path = require('node:path');
 
 /**
- * @typedef {object} Place where a lock is to be had
+ * @typedef {object} PeerSetup where a lock is to be had
  * @property {string} directory
  * @property {string} name
  * @property {number} party counts from 0
@@ -23,7 +23,7 @@ const path = require('node:path');
 
 /**
  * @typedef {object} Peer
- * @property {(place: Place) => Opened | Promise<Opened>} open
+ * @property {(setup: PeerSetup) => Opened | Promise<Opened>} open
  * @property {(directory: string) => unknown} [serve] starts what all parties need
  * @property {() => string | undefined} [whyNot] why it cannot run here
  * @property {boolean} [passesTurns] a party can run only after another one, so not before the start

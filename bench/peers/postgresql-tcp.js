@@ -3,7 +3,7 @@
 const { LOOPBACK } = require('../harness/free-ports.js');
 const { instances, openAt, serve, whyNot } = require('./postgresql.js');
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 const open = ({ directory }) => openAt(directory, LOOPBACK);
 
 module.exports = { instances, open, serve, whyNot };

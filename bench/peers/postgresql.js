@@ -59,7 +59,7 @@ async function serve(directory) {
   );
 }
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 const open = ({ directory }) => openAt(directory, path.join(directory, 'postgresql'));
 
 /**

@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 function open({ directory, name }) {
   const { lock } = require('proper-lockfile');
   const file = path.join(directory, name);

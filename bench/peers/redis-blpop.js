@@ -12,7 +12,7 @@ async function serve(directory) {
   redis.disconnect();
 }
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 function open({ directory }) {
   const redis = connect(directory);
   const run = async (section) => {

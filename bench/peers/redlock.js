@@ -29,7 +29,7 @@ function openOver(servers, name) {
   return { run: (section) => runNamed(name, section), runNamed, close };
 }
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 const open = ({ directory, name }) => openOver([connect(directory)], name);
 
 /** The same over some servers on loopback. @param {number} count */

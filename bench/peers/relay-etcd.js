@@ -11,7 +11,7 @@ const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 /** @param {number} party */
 const keyOf = (party) => `relay/${party}`;
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 async function open({ directory, party, parties }) {
   const { grpc, services } = loadServices();
   const [endpoint] = endpointsIn(directory);

@@ -18,7 +18,7 @@ async function serve(directory) {
   process.prependListener('exit', () => child.kill('SIGKILL'));
 }
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 async function open({ directory }) {
   const socket = net.connect(socketIn(directory));
   await once(socket, 'connect');

@@ -6,9 +6,9 @@
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const bare = require('./bare-etcd.js');
 
-/** In the thread. @param {import('./peers.js').Place} place */
-async function serveMessages(place) {
-  const locks = await bare.open(place);
+/** In the thread. @param {import('./peers.js').PeerSetup} setup */
+async function serveMessages(setup) {
+  const locks = await bare.open(setup);
   let leave;
   const section = () => {
     parentPort.postMessage('granted');
@@ -25,9 +25,9 @@ async function serveMessages(place) {
   parentPort.postMessage('ready');
 }
 
-/** @param {import('./peers.js').Place} place */
-async function open(place) {
-  const thread = new Worker(__filename, { workerData: { place } });
+/** @param {import('./peers.js').PeerSetup} setup */
+async function open(setup) {
+  const thread = new Worker(__filename, { workerData: { setup } });
   const next = () => new Promise((resolve) => thread.once('message', resolve));
   await next();
   const turn = (message) => {
@@ -43,6 +43,6 @@ async function open(place) {
   return { run, close: () => void thread.terminate() };
 }
 
-if (!isMainThread && workerData?.place !== undefined) void serveMessages(workerData.place);
+if (!isMainThread && workerData?.setup !== undefined) void serveMessages(workerData.setup);
 
 module.exports = { open, serve: bare.serve, whyNot: bare.whyNot };

@@ -6,9 +6,9 @@
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const relay = require('./relay-etcd.js');
 
-/** In the thread. @param {import('./peers.js').Place} place */
-async function serveMessages(place) {
-  const turn = await relay.open(place);
+/** In the thread. @param {import('./peers.js').PeerSetup} setup */
+async function serveMessages(setup) {
+  const turn = await relay.open(setup);
   let leave;
   parentPort.on('message', () => leave());
   parentPort.postMessage('ready');
@@ -20,9 +20,9 @@ async function serveMessages(place) {
   }
 }
 
-/** @param {import('./peers.js').Place} place */
-async function open(place) {
-  const thread = new Worker(__filename, { workerData: { relay: place } });
+/** @param {import('./peers.js').PeerSetup} setup */
+async function open(setup) {
+  const thread = new Worker(__filename, { workerData: { relay: setup } });
   let turns = -1; // the first message says that it is ready
   let take = () => {};
   thread.on('message', () => {

@@ -8,7 +8,7 @@ const NOW_SERVING = 1;
 const FIRST_WORD = 2;
 const WORDS = 64;
 
-/** @param {import('./peers.js').Place} place */
+/** @param {import('./peers.js').PeerSetup} setup */
 function open({ buffer }) {
   const words = new Int32Array(buffer);
   const wordOf = (ticket) => FIRST_WORD + (ticket % WORDS);

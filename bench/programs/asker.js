@@ -11,7 +11,7 @@ const [directory, name] = process.argv.slice(2);
 const locks = openLockManager({ directory, capacity: CAPACITY });
 const section = () => {};
 
-async function askFor(ms) {
+async function requestFor(ms) {
   const start = now();
   const end = start + ms * 1e6;
   let count = 0;
@@ -27,5 +27,5 @@ async function askFor(ms) {
 }
 
 process.on('disconnect', () => process.exit());
-process.on('message', async (ms) => process.send(await askFor(ms)));
-askFor(200).then(() => process.send('ready'));
+process.on('message', async (ms) => process.send(await requestFor(ms)));
+requestFor(200).then(() => process.send('ready'));

@@ -2,7 +2,7 @@
 
 const { contender } = require('../harness/contest.js');
 
-const options = /** @type {const} */ ({ place: 'processes', parties: 4 });
+const options = /** @type {const} */ ({ hosts: 'processes', parties: 4 });
 const FIGURE = 'hand-overs/s';
 
 /** @type {import('../harness/scenarios.js').Scenario} */

@@ -13,8 +13,8 @@ const LEAST_REQUESTS = 20_000;
  */
 const contender = (peer) => ({
   async measure() {
-    const place = { directory: makeDirectory(), name: 'ledger', party: 0 };
-    const { run } = await loadPeer(peer).open(place);
+    const setup = { directory: makeDirectory(), name: 'ledger', party: 0 };
+    const { run } = await loadPeer(peer).open(setup);
     return measureSizes(run, SIZES, LEAST_REQUESTS);
   },
 });

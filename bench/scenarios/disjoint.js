@@ -5,7 +5,7 @@ const { makeDirectory } = require('../harness/bucket.js');
 const { startProgram } = require('../harness/programs.js');
 
 const CORES = os.availableParallelism();
-const ASKING_MS = 800;
+const REQUESTING_MS = 800;
 
 /** @param {number} count @returns {import('../harness/scenarios.js').Contender} */
 const contender = (count) => ({
@@ -13,7 +13,7 @@ const contender = (count) => ({
     const directory = makeDirectory();
     const names = Array.from({ length: count }, (_, i) => `name ${i}`);
     const askers = await Promise.all(names.map((name) => startProgram('asker', [directory, name])));
-    const answers = await Promise.all(askers.map((asker) => asker.ask(ASKING_MS)));
+    const answers = await Promise.all(askers.map((asker) => asker.call(REQUESTING_MS)));
     await Promise.all(askers.map((asker) => asker.stop()));
     return { 'requests/s': answers.reduce((sum, { perSecond }) => sum + perSecond, 0) };
   },

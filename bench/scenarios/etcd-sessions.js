@@ -34,14 +34,14 @@ async function openHoldfast(directory) {
   let lost = 0;
   const bucket = new BucketKeys('bench', 'default');
   const host = { onNotification() {}, onNotificationGap() {}, onLost: () => (lost += 1) };
-  const place = {
+  const setup = {
     endpoints: endpointsIn(directory),
     ttlMs: TTL_S * 1000,
     isEncrypted: false,
     files: {},
   };
   await openAll(() => {
-    const client = new EtcdClient(/** @type {any} */ (place));
+    const client = new EtcdClient(/** @type {any} */ (setup));
     return new Session(client, bucket, TTL_S * 1000, host).open('{}');
   });
   return () => lost;

@@ -44,7 +44,7 @@ async function trafficOf(peer, parties) {
   const moments = [];
   const counters = [];
   const perHost = Math.max(1, Math.min(PER_HOST, parties / 2));
-  const options = { peer, parties, perHost, place: /** @type {const} */ ('processes'), ms: MS };
+  const options = { peer, parties, perHost, hosts: /** @type {const} */ ('processes'), ms: MS };
   const logs = await playContest(options, async (directory) => {
     await pause(WARM_UP_MS);
     for (const ms of [WINDOW_MS, 0]) {

@@ -9,7 +9,7 @@ const { loadPeer } = require('../peers/peers.js');
 const SIZES = [1_000, 10_000, 100_000];
 const LEAST_NAMES = 50_000;
 const QUERIES = 20;
-const ASKING_MS = 500;
+const REQUESTING_MS = 500;
 
 /**
  * Takes so many names, waits until it has all, gives them back.
@@ -21,11 +21,11 @@ async function holdNames(request, size, meanwhile = async () => {}) {
   let left = size;
   let open = () => {};
   const opened = new Promise((resolve) => (open = () => resolve(undefined)));
-  let tellAllHeld = () => {};
-  const allHeld = new Promise((resolve) => (tellAllHeld = () => resolve(undefined)));
+  let resolveAllHeld = () => {};
+  const allHeld = new Promise((resolve) => (resolveAllHeld = () => resolve(undefined)));
   const section = () => {
     left -= 1;
-    if (left === 0) tellAllHeld();
+    if (left === 0) resolveAllHeld();
     return opened;
   };
   const requests = [];
@@ -52,14 +52,14 @@ async function measureNames(request, sizes = SIZES) {
 /** How long one operation of another process takes at most while this one asks what is held. */
 async function measureQuery(locks, directory) {
   const asker = await startProgram('asker', [directory, 'of another process']);
-  const alone = await asker.ask(ASKING_MS);
+  const alone = await asker.call(REQUESTING_MS);
   /** @type {Record<string, number>} */
   const figures = {};
   await holdNames(
     (name, section) => locks.request(name, section),
     100_000,
     async () => {
-      const operations = asker.ask(ASKING_MS);
+      const operations = asker.call(REQUESTING_MS);
       let longest = 0;
       for (let i = 0; i < QUERIES; i += 1) {
         const start = performance.now();

@@ -21,8 +21,8 @@ const contender = (peer, { sizes = SIZES, leastRequests, ...options } = {}) => (
   flags: FLAGS,
   ...options,
   async measure() {
-    const place = { directory: makeDirectory(), name: 'ledger', party: 0 };
-    const { run } = await loadPeer(peer).open(place);
+    const setup = { directory: makeDirectory(), name: 'ledger', party: 0 };
+    const { run } = await loadPeer(peer).open(setup);
     return measureSizes(run, sizes, leastRequests);
   },
 });

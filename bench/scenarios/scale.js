@@ -23,7 +23,7 @@ module.exports = {
   note: 'Of 64 names each process has a different one: nothing is handed over.',
   rounds: 3,
   contenders: Object.fromEntries(
-    combinations.map((it) => [nameOf(it), contender('holdfast', { place: 'processes', ...it })]),
+    combinations.map((it) => [nameOf(it), contender('holdfast', { hosts: 'processes', ...it })]),
   ),
   goals: combinations.map((it) => ({ of: nameOf(it), figure: 'overlaps', atMost: 0 })),
 };

@@ -2,7 +2,7 @@
 
 const { contender } = require('../harness/contest.js');
 
-const options = /** @type {const} */ ({ place: 'threads', parties: 2 });
+const options = /** @type {const} */ ({ hosts: 'threads', parties: 2 });
 const FIGURE = 'hand-overs/s';
 
 /** @type {import('../harness/scenarios.js').Scenario} */

@@ -2,7 +2,7 @@
 
 const { contender } = require('../harness/contest.js');
 
-const options = /** @type {const} */ ({ place: 'threads', parties: 4 });
+const options = /** @type {const} */ ({ hosts: 'threads', parties: 4 });
 const FIGURE = 'hand-overs/s';
 const WAIT_ASYNC = 'fair lock over Atomics.waitAsync';
 
