@@ -4,7 +4,7 @@
 
 const { setTimeout: pause } = require('node:timers/promises');
 const { openLockManager } = require('..');
-const { toPlace } = require('./place.js');
+const { toLockOptions } = require('./lock-options.js');
 const { Ledger, countViolations } = require('./ledger.js');
 
 const PAUSE_MS = 50;
@@ -12,7 +12,7 @@ const PAUSE_MS = 50;
 async function audit() {
   const { file, directory, increments, withLock } = JSON.parse(process.argv[2]);
   const ledger = new Ledger(file);
-  const locks = openLockManager(toPlace(directory));
+  const locks = openLockManager(toLockOptions(directory));
   let last;
   let audits = 0;
   let violations = 0; // the most that one audit has found

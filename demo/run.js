@@ -61,7 +61,7 @@ class Run {
     const auditor = this.#start('auditor.js', this.#task);
     const auditorEnds = once(auditor, 'exit');
     for (const writer of this.#writers) {
-      writer.on('message', (message) => this.#hear(message));
+      writer.on('message', (message) => this.#onMessage(message));
       writer.on('exit', (code, signal) => this.#onExit(code, signal));
     }
     auditor.on('message', (message) => {
@@ -82,11 +82,15 @@ class Run {
    */
   #start(program, task, number = 0) {
     const machine = MACHINES[number % MACHINES.length];
-    return fork(path.join(__dirname, program), [JSON.stringify(task)], this.#placeOf(machine));
+    return fork(
+      path.join(__dirname, program),
+      [JSON.stringify(task)],
+      this.#forkOptionsOf(machine),
+    );
   }
 
   /** @param {string | undefined} machine  a network namespace; its lock table is its own */
-  #placeOf(machine) {
+  #forkOptionsOf(machine) {
     if (machine === undefined) return {};
     return {
       execPath: 'ip',
@@ -96,7 +100,7 @@ class Run {
   }
 
   /** @param {any} message  of a writer */
-  #hear({ ready, holding, writer, written, number }) {
+  #onMessage({ ready, holding, writer, written, number }) {
     if (ready) this.#oneMoreIsReady();
     if (holding) this.#kill(this.#writers[0]);
     if (written !== undefined) this.#written.set(writer, written);

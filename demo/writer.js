@@ -8,7 +8,7 @@ const { Worker, isMainThread, parentPort, threadId, workerData } = require('node
 const { once } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { openLockManager } = require('..');
-const { toPlace } = require('./place.js');
+const { toLockOptions } = require('./lock-options.js');
 const { Ledger, machineNs } = require('./ledger.js');
 
 const REPORT_EVERY = 25;
@@ -20,8 +20,8 @@ const FOREVER = 2 ** 31 - 1;
 async function write({ file, directory, increments, withLock, isVictim }) {
   const writer = `${process.pid}/${threadId}`;
   const ledger = new Ledger(file);
-  const locks = openLockManager(toPlace(directory));
-  const tell = (/** @type {object} */ message) => parentPort?.postMessage({ writer, ...message });
+  const locks = openLockManager(toLockOptions(directory));
+  const report = (/** @type {object} */ message) => parentPort?.postMessage({ writer, ...message });
   let written = 0;
   let mayEnd = isVictim;
 
@@ -34,7 +34,7 @@ async function write({ file, directory, increments, withLock, isVictim }) {
     const last = ledger.last();
     const number = (last?.number ?? 0) + 1;
     if (isVictim && number > increments / 2) {
-      tell({ holding: true });
+      report({ holding: true });
       await new Promise((resolve) => setTimeout(resolve, FOREVER));
     }
     if (number > increments) return false;
@@ -42,7 +42,7 @@ async function write({ file, directory, increments, withLock, isVictim }) {
     if (number === increments && !mayEnd) return true;
     ledger.append({ number, token, writer, at });
     written += 1;
-    if (written % REPORT_EVERY === 0) tell({ written, number });
+    if (written % REPORT_EVERY === 0) report({ written, number });
     return true;
   };
 
@@ -50,12 +50,12 @@ async function write({ file, directory, increments, withLock, isVictim }) {
     ? () => locks.request('ledger', (lock) => appendOne(/** @type {any} */ (lock).token))
     : () => appendOne(machineNs());
   await locks.query(); // attaches
-  tell({ ready: true });
+  report({ ready: true });
   const messages = /** @type {import('node:worker_threads').MessagePort} */ (parentPort);
   await once(messages, 'message');
   void once(messages, 'message').then(() => (mayEnd = true));
   while (await request());
-  tell({ written, done: true });
+  report({ written, done: true });
   parentPort?.unref(); // nothing else keeps the thread
 }
 

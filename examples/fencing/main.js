@@ -26,7 +26,7 @@ async function run(directory, withToken) {
   /** @type {Write[]} */
   const writes = [];
 
-  /** @param {'victim' | 'thief'} role */
+  /** @param {'victim' | 'stealer'} role */
   function start(role) {
     const child = fork(path.join(__dirname, 'writer.js'), [directory, role]);
     child.on('message', (/** @type {any} */ { state, value, token }) => {
@@ -43,15 +43,15 @@ async function run(directory, withToken) {
   process.kill(victimId, 'SIGSTOP'); // Deno's child.kill() would close the channel, too
   victim.child.send('write'); // it reads this when it continues
 
-  const thief = start('thief');
-  await thief.holds;
-  thief.child.send('write');
-  await thief.ended;
+  const stealer = start('stealer');
+  await stealer.holds;
+  stealer.child.send('write');
+  await stealer.ended;
 
   process.kill(victimId, 'SIGCONT');
   await victim.ended;
   const value = database.read();
-  return { writes, value, ok: value === 'from the thief' };
+  return { writes, value, ok: value === 'from the stealer' };
 }
 
 async function main() {

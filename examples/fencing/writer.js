@@ -1,6 +1,6 @@
 'use strict';
 
-// Gets the lock (by force, as the thief), reports it, and writes when a message arrives. It does
+// Gets the lock (by force, as the stealer), reports it, and writes when a message arrives. It does
 // not check `lock.signal`, as a program that is stopped cannot.
 
 const { once } = require('node:events');
@@ -20,15 +20,15 @@ function hold(lock) {
 
 /** @param {import('holdfast').Lock} lock */
 async function write({ token }) {
-  const isTold = once(process, 'message');
+  const message = once(process, 'message');
   process.send?.({ state: 'holds the lock' });
-  await isTold;
+  await message;
   process.send?.({ state: 'writes', value: `from the ${role}`, token: String(token) });
 }
 
 async function main() {
   try {
-    await locks.request('account', { steal: role === 'thief' }, hold);
+    await locks.request('account', { steal: role === 'stealer' }, hold);
   } catch (error) {
     if (!(error instanceof LockLostError)) throw error;
     process.send?.({ state: `has lost the lock: ${error.reason}` });

@@ -12,26 +12,26 @@ const agent = new http.Agent({ keepAlive: true });
 /** @type {number[]} in ms */
 const latencies = [];
 const start = performance.now();
-let asked = 0;
+let sent = 0;
 let answered = 0;
 
 /** @param {number} due  by performance.now() */
-function ask(due) {
+function send(due) {
   http.get({ port, host: '127.0.0.1', agent }, (response) => {
     response.resume().on('end', () => {
       latencies.push(performance.now() - due);
       answered += 1;
-      if (asked === RATE * seconds && answered === asked) process.send?.(latencies);
+      if (sent === RATE * seconds && answered === sent) process.send?.(latencies);
     });
   });
 }
 
 const timer = setInterval(() => {
-  while (asked < RATE * seconds) {
-    const due = start + (asked * 1_000) / RATE;
+  while (sent < RATE * seconds) {
+    const due = start + (sent * 1_000) / RATE;
     if (due > performance.now()) return;
-    asked += 1;
-    ask(due);
+    sent += 1;
+    send(due);
   }
   clearInterval(timer);
 }, 1);

@@ -63,11 +63,11 @@ class Crew {
   }
 
   #killOne() {
-    const places = [...this.#members.keys()].filter((it) => this.#members[it].isUsing);
-    if (places.length === 0) return;
-    const place = places[Math.floor(Math.random() * places.length)];
-    if (this.#members[place].child.kill('SIGKILL')) this.counts.kills += 1;
-    this.#members[place] = this.#start();
+    const indexes = [...this.#members.keys()].filter((it) => this.#members[it].isUsing);
+    if (indexes.length === 0) return;
+    const index = indexes[Math.floor(Math.random() * indexes.length)];
+    if (this.#members[index].child.kill('SIGKILL')) this.counts.kills += 1;
+    this.#members[index] = this.#start();
   }
 }
 

@@ -26,9 +26,9 @@ const lastNumber = (file) => readJournal(file).at(-1)?.number ?? 0;
 /**
  * An order follows the one before and is done before the next one is begun.
  * @param {Line[]} lines
- * @returns {number} of lines that are out of place
+ * @returns {number} of lines that are out of order
  */
-function outOfPlace(lines) {
+function outOfOrder(lines) {
   const isRight = (/** @type {Line} */ line, /** @type {number} */ i) =>
     line.number === Math.floor(i / 2) + 1 && line.what === (i % 2 === 0 ? 'begun' : 'done');
   return lines.filter((line, i) => !isRight(line, i)).length;
@@ -40,4 +40,4 @@ function unfinished(lines) {
   return count('begun') - count('done');
 }
 
-module.exports = { lastNumber, outOfPlace, readJournal, unfinished };
+module.exports = { lastNumber, outOfOrder, readJournal, unfinished };

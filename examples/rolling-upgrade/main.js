@@ -8,7 +8,7 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
-const { outOfPlace, readJournal, unfinished } = require('./journal.js');
+const { outOfOrder, readJournal, unfinished } = require('./journal.js');
 
 const PROCESSES = 3;
 const ORDERS = 20; // of each process before the next step
@@ -23,7 +23,7 @@ const USAGE = `node examples/rolling-upgrade/main.js [options]
  * @typedef {object} Result
  * @property {number[]} orders  served by the first and by the second release
  * @property {number} unfinished  orders that were begun and never done
- * @property {number} outOfPlace  lines of the journal
+ * @property {number} outOfOrder  lines of the journal
  * @property {number} longestPauseMs  in which no order was begun or done
  * @property {boolean} ok
  */
@@ -117,10 +117,10 @@ function judge(lines) {
   const result = {
     orders: [1, 2].map((release) => done.filter((it) => it.release === release).length),
     unfinished: unfinished(lines),
-    outOfPlace: outOfPlace(lines),
+    outOfOrder: outOfOrder(lines),
     longestPauseMs: Math.max(...pauses),
   };
-  return { ...result, ok: result.unfinished + result.outOfPlace === 0 };
+  return { ...result, ok: result.unfinished + result.outOfOrder === 0 };
 }
 
 /** @param {Result} result */
@@ -129,7 +129,7 @@ function print(result) {
     ['orders of the first release', result.orders[0]],
     ['orders of the second release', result.orders[1]],
     ['orders begun and never done', result.unfinished],
-    ['steps out of place', result.outOfPlace],
+    ['steps out of order', result.outOfOrder],
     ['longest pause (ms)', result.longestPauseMs],
   ];
   for (const [what, value] of rows) console.log(`  ${String(what).padEnd(32)}${value}`);

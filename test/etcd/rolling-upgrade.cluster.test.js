@@ -33,7 +33,7 @@ const OLD = OTHER === undefined ? [] : ['--old', OTHER];
 test('every order is served once and in its turn, by both releases', async () => {
   const { status, errors, result } = await runExample(...OLD);
   expect(errors).toBe('');
-  expect(result).toMatchObject({ unfinished: 0, outOfPlace: 0, ok: true });
+  expect(result).toMatchObject({ unfinished: 0, outOfOrder: 0, ok: true });
   for (const orders of result.orders) expect(orders).toBeGreaterThan(0);
   expect(status).toBe(0);
   console.log(JSON.stringify(result));

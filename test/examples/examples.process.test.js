@@ -72,14 +72,14 @@ describe('rolling-upgrade', () => {
   test('every order is served once and in its turn, by both releases', () => {
     const { status, errors, result } = runExample('rolling-upgrade');
     expect(errors).toBe('');
-    expect(result).toMatchObject({ unfinished: 0, outOfPlace: 0, ok: true });
+    expect(result).toMatchObject({ unfinished: 0, outOfOrder: 0, ok: true });
     for (const orders of result.orders) expect(orders).toBeGreaterThan(0);
     expect(status).toBe(0);
   });
 
   test('without the lock the processes get into each other’s way', () => {
     const { status, result } = runExample('rolling-upgrade', '--without-lock');
-    expect(result.outOfPlace).toBeGreaterThan(0);
+    expect(result.outOfOrder).toBeGreaterThan(0);
     expect(result.ok).toBe(false);
     expect(status).toBe(1);
   });
@@ -121,7 +121,7 @@ describe('fencing', () => {
     const { status, errors, result } = runExample('fencing');
     expect(errors).toBe('');
     expect(result.writes).toEqual([
-      { who: 'thief', value: 'from the thief', isAccepted: true },
+      { who: 'stealer', value: 'from the stealer', isAccepted: true },
       { who: 'victim', value: 'from the victim', isAccepted: false },
     ]);
     expect(status).toBe(0);

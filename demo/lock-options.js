@@ -5,7 +5,7 @@
  * @param {string} directory  for the locks if HOLDFAST_URL is not set
  * @returns {import('..').OpenLockManagerOptions}
  */
-const toPlace = (directory) =>
+const toLockOptions = (directory) =>
   process.env.HOLDFAST_URL ? { bucket: 'demo' } : { bucket: 'demo', directory };
 
-module.exports = { toPlace };
+module.exports = { toLockOptions };
