@@ -92,20 +92,20 @@ function isSingleExecutable() {
  * @param {string[]} searched
  */
 function missing(root, searched) {
-  const places = `the native addon is missing (searched: ${searched.join(', ')}).`;
+  const reason = `the native addon is missing (searched: ${searched.join(', ')}).`;
   if (isPackage(root)) {
-    return new BindingError('ERR_HOLDFAST_NOT_BUILT', `${places} ${howToBuild(root)}`);
+    return new BindingError('ERR_HOLDFAST_NOT_BUILT', `${reason} ${howToBuild(root)}`);
   }
   if (isSingleExecutable()) {
     return new BindingError(
       'ERR_HOLDFAST_BUNDLED',
-      `${places} A single executable application has no native part inside: put the package's ` +
+      `${reason} A single executable application has no native part inside: put the package's ` +
         'prebuilds/*/holdfast.node beside it, and set HOLDFAST_BINARY to its path.',
     );
   }
   return new BindingError(
     'ERR_HOLDFAST_BUNDLED',
-    `${places} ${WHY_MISSING}, or set HOLDFAST_BINARY to the path of holdfast.node.`,
+    `${reason} ${WHY_MISSING}, or set HOLDFAST_BINARY to the path of holdfast.node.`,
   );
 }
 

@@ -40,7 +40,7 @@ class Peer {
    * @param {string} command
    * @returns {Promise<string>} its answer
    */
-  ask(command) {
+  call(command) {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
       this.#child.stdin?.write(`${command}\n`);
@@ -157,7 +157,7 @@ const synchronous = (context) =>
 /** @param {Context} context */
 async function refused(context) {
   const peer = context.start();
-  await peer.ask('hold');
+  await peer.call('hold');
   const result = await timeBatches(context, async (count) => {
     for (let i = 0; i < count; i += 1) {
       await context.manager.request('held', { ifAvailable: true }, () => {});
@@ -170,11 +170,11 @@ async function refused(context) {
 /** @param {Context} context */
 async function handOff(context) {
   const peer = context.start();
-  await peer.ask('contend');
+  await peer.call('contend');
   const result = await timeBatches(context, async (count) => {
     for (let i = 0; i < count; i += 1) await context.manager.request('hand-off', () => {});
   });
-  await peer.ask('stop');
+  await peer.call('stop');
   await peer.end();
   return result;
 }
@@ -184,7 +184,7 @@ async function deaths(context) {
   const times = [];
   for (let i = 0; i < DEATHS; i += 1) {
     const peer = context.start();
-    await peer.ask('hold');
+    await peer.call('hold');
     const granted = context.manager.request('held', () => performance.now());
     const killedAt = performance.now();
     peer.kill();

@@ -57,17 +57,17 @@ async function startHolder() {
 }
 
 /** Makes its journal unreadable, then kills the broker; returns the journal's path. */
-function killAndDamage(damage = breakLine) {
+function killAndCorrupt(corruption = breakLine) {
   const file = journal();
   suspendBroker(files); // no client misses it, and it writes no more
-  fs.writeFileSync(file, damage(fs.readFileSync(file, 'utf8')));
+  fs.writeFileSync(file, corruption(fs.readFileSync(file, 'utf8')));
   killBroker(files);
   return file;
 }
 
 /** The first record of a client. */
 const breakLine = (text) => text.replace('["S",', '["S"?');
-const DAMAGES = [
+const CORRUPTIONS = [
   ['a broken line', breakLine],
   ['a broken head', (text) => text.slice(5)],
   ['zeros in the middle', (text) => text.replace('["S",', '\0\0\0\0\0')],
@@ -75,7 +75,7 @@ const DAMAGES = [
   ['no content', () => ''],
 ];
 
-describe.each(DAMAGES)('a journal with %s', (_title, damage) => {
+describe.each(CORRUPTIONS)('a journal with %s', (_title, corruption) => {
   test('costs no living client its lock, and its waiter no grant', async () => {
     await locks.query(); // a client without a lock or a request, that has to come back as well
     const { child, token } = await startHolder();
@@ -83,7 +83,7 @@ describe.each(DAMAGES)('a journal with %s', (_title, damage) => {
     await idle.query();
     const waiting = locks.request('a', (lock) => lock.token);
     await locks.query();
-    killAndDamage(damage);
+    killAndCorrupt(corruption);
     expect(await idle.request('a', { ifAvailable: true }, (lock) => lock)).toBe(null);
     child.send('release');
     expect(await once(child, 'message')).toEqual([{ value: 'released' }, undefined]);
@@ -96,7 +96,7 @@ describe.each(DAMAGES)('a journal with %s', (_title, damage) => {
 
 test('a damaged journal keeps no lock of a dead client', async () => {
   const { child } = await startHolder();
-  killAndDamage();
+  killAndCorrupt();
   child.kill('SIGKILL');
   expect(await locks.request('a', () => 'granted')).toBe('granted');
 });
@@ -106,7 +106,7 @@ test('while a stopped client may hold a lock, every client learns what to do, an
   const waiting = locks.request('a', () => 'granted');
   await locks.query();
   child.kill('SIGSTOP');
-  const file = killAndDamage();
+  const file = killAndCorrupt();
   const error = await waiting.catch((reason) => reason);
   expect(error).toMatchObject({ name: 'InvalidStateError' });
   expect(error.message).toContain(file);
@@ -122,7 +122,7 @@ test('while a stopped client may hold a lock, every client learns what to do, an
 
 test('a journal of another version is reported at once, by few brokers, and left as it is', async () => {
   await locks.query();
-  const file = killAndDamage((text) => text.replace('["J",1,', '["J",99,'));
+  const file = killAndCorrupt((text) => text.replace('["J",1,', '["J",99,'));
   const before = files.highestEpoch();
   const attempts = await Promise.allSettled(
     Array.from({ length: 20 }, () => locks.request('a', () => 'granted')),
@@ -138,7 +138,7 @@ test('a journal of another version is reported at once, by few brokers, and left
 
 test('a thread that is blocked in requestSync() is notified as well', async () => {
   await locks.query();
-  const file = killAndDamage((text) => text.replace('["J",1,', '["J",99,'));
+  const file = killAndCorrupt((text) => text.replace('["J",1,', '["J",99,'));
   expect(() => locks.requestSync('a', () => 'granted')).toThrow(
     expect.objectContaining({ message: expect.stringContaining(file) }),
   );

@@ -55,7 +55,7 @@ function listFiles() {
 }
 
 /** The outcome of each attempt of another user. */
-async function askStranger() {
+async function callStranger() {
   const { pid } = files.readEpoch(files.highestEpoch());
   const options = [NOBODY, directory, listFiles(), pid];
   const [results] = await once(fork(PROGRAM, [JSON.stringify(options)]), 'message');
@@ -76,7 +76,7 @@ testAsRoot('another user cannot use, read, reach, remove or stop anything', asyn
   const before = listFiles();
   for (const kind of KINDS)
     expect(before.map(({ file }) => file)).toContainEqual(expect.stringMatching(kind));
-  const results = await askStranger();
+  const results = await callStranger();
   for (const [attempt, result] of Object.entries(results)) {
     expect([attempt, result]).toEqual([attempt, REFUSALS[attempt] ?? 'EACCES']);
   }
@@ -93,7 +93,7 @@ testAsRoot(
     for (const folder of [directory, files.folder, files.epochsFolder, files.lifelinesFolder]) {
       fs.chmodSync(folder, 0o755);
     }
-    const results = await askStranger();
+    const results = await callStranger();
     delete results['read the directory']; // which it may now
     for (const [attempt, result] of Object.entries(results)) {
       expect([attempt, result]).toEqual([attempt, REFUSALS[attempt] ?? 'EACCES']);

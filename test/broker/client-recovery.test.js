@@ -18,15 +18,15 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(path.dirname(files.folder), { recursive: true }));
 
-const DAMAGE = { file: 'journal.1', where: 'line 3', bytes: 1 };
+const CORRUPTION = { file: 'journal.1', where: 'line 3', bytes: 1 };
 const recordOf = (lifeline, pid, pidNamespace) => ['S', 'id', { lifeline, pid, pidNamespace }];
 
 /** The message to clients if none of these has reported its locks. */
-const messageOf = (records, heard = []) =>
+const messageOf = (records, received = []) =>
   new Promise((resolve) => {
-    const damage = { ...DAMAGE, records };
-    const gathering = new ClientRecovery(files, damage, ({ message }) => resolve(message), 0);
-    for (const session of heard) gathering.addReport(session, []);
+    const corruption = { ...CORRUPTION, records };
+    const recovery = new ClientRecovery(files, corruption, ({ message }) => resolve(message), 0);
+    for (const session of received) recovery.addReport(session, []);
   });
 
 test('clients that have not reported what they hold are named by their process ids', async () => {
@@ -44,6 +44,8 @@ test('process ids of several PID namespaces are named with their namespaces', as
   const [first, second] = LIFELINES;
   const records = [recordOf(first, 1, HERE), recordOf(second, 1, ELSEWHERE)];
   expect(await messageOf(records)).toMatch('busy (1 of pid:[1], 1 of pid:[2]), ');
-  const heard = [{ lifeline: first, pidNamespace: HERE }];
-  expect(await messageOf([recordOf(second, 1, ELSEWHERE)], heard)).toMatch('busy (1 of pid:[2]), ');
+  const received = [{ lifeline: first, pidNamespace: HERE }];
+  expect(await messageOf([recordOf(second, 1, ELSEWHERE)], received)).toMatch(
+    'busy (1 of pid:[2]), ',
+  );
 });

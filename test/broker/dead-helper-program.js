@@ -27,9 +27,9 @@ function waitForStart() {
   const helper = awaitThreadOf(
     () => new SyncHelper({ directory, bucket: 'default' }, MAX_START_MS),
   );
-  const question = { what: 'isLocked', argument: ['a', 1] };
-  const ask = () => errorOf(() => helper.call(question, true, Infinity, () => ({})));
-  return [ask(), ask()];
+  const request = { what: 'isLocked', argument: ['a', 1] };
+  const failedCall = () => errorOf(() => helper.call(request, true, Infinity, () => ({})));
+  return [failedCall(), failedCall()];
 }
 
 async function requestSync() {
@@ -46,9 +46,9 @@ async function requestSync() {
 async function requestFreeLock() {
   const locks = openLockManager({ backend: new BrokerBackend({ directory }) });
   await locks.query();
-  const told = errorOf(() => locks.requestSync('a', { timeout: 0 }, () => 'ran'));
+  const error = errorOf(() => locks.requestSync('a', { timeout: 0 }, () => 'ran'));
   locks.close();
-  process.stdout.write(JSON.stringify(told));
+  process.stdout.write(JSON.stringify(error));
 }
 
 async function main() {

@@ -61,43 +61,43 @@ test('a lock that was granted after what it says is kept', async () => {
   main.request(2, 'b');
   await main.next('g');
   helper.hello(client, [], { isHelper: true, upTo: 1 });
-  await helper.ask('snapshot');
+  await helper.call('snapshot');
   expect(await locks.request('b', { ifAvailable: true }, (lock) => lock)).toBe(null);
 });
 
 test('a request that was taken back after what it says is not made again', async () => {
   main.request(1, 'c');
   main.say('c', 1, 0, 0);
-  await main.ask('snapshot');
+  await main.call('snapshot');
   helper.hello(client, [stateOf(WAITING, 1, 'c')], { isHelper: true, upTo: 1 });
-  expect((await helper.ask('snapshot')).held).toEqual([]);
+  expect((await helper.call('snapshot')).held).toEqual([]);
 });
 
 test('a request that the client no longer reported when it came back, neither', async () => {
   main.hello(client, [], { upTo: 1 });
-  await main.ask('snapshot');
+  await main.call('snapshot');
   helper.hello(client, [stateOf(WAITING, 1, 'd')], { isHelper: true, upTo: 1 });
-  expect((await helper.ask('snapshot')).held).toEqual([]);
+  expect((await helper.call('snapshot')).held).toEqual([]);
 });
 
 test('a request that has not left the socket of its client is made', async () => {
   helper.hello(client, [stateOf(WAITING, 1, 'e')], { isHelper: true, upTo: 1 });
-  expect((await helper.ask('snapshot')).held).toMatchObject([{ name: 'e' }]);
+  expect((await helper.call('snapshot')).held).toMatchObject([{ name: 'e' }]);
   main.request(1, 'e'); // comes late
   main.request(2, 'f');
-  const { held, pending } = await main.ask('snapshot');
+  const { held, pending } = await main.call('snapshot');
   expect([held.map(({ name }) => name), pending]).toEqual([['e', 'f'], []]);
 });
 
 test('a watch that the client has ended after what it says is not opened again', async () => {
-  await main.ask('watch', 1, null);
-  await main.ask('closeWatch', 1);
+  await main.call('watch', 1, null);
+  await main.call('closeWatch', 1);
   helper.say('?', 0, 'watch', 0, [1, null]);
   helper.hello(client, [], { isHelper: true });
   await helper.next('a');
   main.request(1, 'h');
   await main.next('g');
-  expect(await main.ask('readWatch', 1, 10)).toEqual([]);
+  expect(await main.call('readWatch', 1, 10)).toEqual([]);
 });
 
 test('a lock is released at the time of its release, not of its request', async () => {

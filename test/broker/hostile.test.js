@@ -108,7 +108,7 @@ test.each([[null], ['a'], [[99, 'x', null, {}, -1]], [{ length: 2 ** 40 }]])(
   async (ids) => {
     const client = await RawClient.open(claim());
     client.hello('asker');
-    expect(await client.ask('waitsOf', ids)).toMatchObject({ held: [], pending: [] });
+    expect(await client.call('waitsOf', ids)).toMatchObject({ held: [], pending: [] });
     expect((await locks.query()).held).toHaveLength(1);
     client.close();
   },

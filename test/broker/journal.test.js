@@ -163,7 +163,7 @@ test('a journal of another version is refused', () => {
   expect(() => readLastJournal(files, 2)).toThrow(/another version/);
 });
 
-const DAMAGES = [
+const CORRUPTIONS = [
   ['that is no JSON', 'line 2', (lines) => lines.toSpliced(1, 1, 'noise')],
   ['that is no record', 'line 3', (lines) => lines.toSpliced(2, 1, '{"S":1}')],
   ['of an unknown kind', 'line 2', (lines) => lines.toSpliced(1, 1, '["X","s",1]')],
@@ -172,14 +172,14 @@ const DAMAGES = [
   ['that became zeros', 'behind line 1', (lines) => lines.toSpliced(1, 1, '\0'.repeat(40))],
 ];
 
-test.each(DAMAGES)('a line %s is a damage, wherever it is', (_title, where, damage) => {
+test.each(CORRUPTIONS)('a line %s is a damage, wherever it is', (_title, where, corruption) => {
   play(open(1));
   const file = path.join(files.folder, 'journal.1');
   const lines = fs.readFileSync(file, 'utf8').split('\n');
-  fs.writeFileSync(file, damage([...lines]).join('\n'));
+  fs.writeFileSync(file, corruption([...lines]).join('\n'));
   const last = readLastJournal(files, 2);
-  expect(last).toMatchObject({ records: [], damage: { file, where } });
-  expect(last.damage.records.length).toBeLessThan(lines.length);
+  expect(last).toMatchObject({ records: [], corruption: { file, where } });
+  expect(last.corruption.records.length).toBeLessThan(lines.length);
 });
 
 test('after a damage tokens are above all that the journal may have named', () => {

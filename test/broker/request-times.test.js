@@ -48,14 +48,14 @@ describe('a client that is ahead of its broker', () => {
   test('has asked in the past', async () => {
     client.hello('ahead');
     for (const id of [1, 2]) client.say('q', id, 'a', 0, machineNow() + AHEAD_MS, null);
-    await client.ask('snapshot');
+    await client.call('snapshot');
     expectPast(timesOf(await locks.inspect()));
   });
 
   test('is not behind those who ask later', async () => {
     client.hello('ahead');
     for (const id of [1, 2]) client.say('q', id, 'a', 0, machineNow() + AHEAD_MS, null);
-    await client.ask('snapshot');
+    await client.call('snapshot');
     const later = locks.request('a', () => 'later');
     later.catch(() => {});
     const { pending } = await locks.query();
@@ -66,7 +66,7 @@ describe('a client that is ahead of its broker', () => {
     const t = machineNow() + AHEAD_MS;
     const requests = [1, 2].map((id) => [0, [id, 'a', 0, t, null], 0, 0, t]);
     client.hello('ahead', requests);
-    await client.ask('snapshot');
+    await client.call('snapshot');
     expectPast(timesOf(await locks.inspect()));
   });
 });

@@ -15,14 +15,14 @@ const { SessionLifelines } = require('../../lib/backends/broker/server/recovery.
 const DETAILS = { clientId: 'c', pid: process.pid, pidNamespace: '', threadId: 0, thread: 't' };
 
 let directory;
-let asked;
+let requested;
 let present;
 let files;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  asked = [];
+  requested = [];
   const startOf = async (pid) => {
-    asked.push(pid);
+    requested.push(pid);
     return typeof present === 'function' ? present() : present;
   };
   files = new BrokerFiles('jobs', directory, { ...platformOf('darwin'), startOf });
@@ -62,16 +62,16 @@ test('a client whose process is there is asked again, as long as it has not come
   const deaths = [];
   const lifelines = new SessionLifelines(files, (name) => deaths.push(name));
   lifelines.watch({ lifeline, pid: process.pid, start: 'Monday' });
-  while (asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (requested.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
   expect(deaths).toEqual([]);
   const { table } = openTable();
   const session = table.openSession('s', { ...DETAILS, lifeline });
   await lifelines.onConnected(session);
-  const before = asked.length;
+  const before = requested.length;
   present = 'Tuesday';
   lifelines.watch({ lifeline, pid: process.pid, start: 'Monday' }); // a separate watch again
   while (deaths.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-  expect(asked.length).toBeGreaterThan(before);
+  expect(requested.length).toBeGreaterThan(before);
 });
 
 test('a client that has left only a lifeline is asked for by the number in its name', async () => {

@@ -31,9 +31,9 @@ const failure = () => new DOMException('no helper', 'InvalidStateError');
 /** From now on the helper fails where it is asked this. */
 function failAt(what) {
   const { call } = SyncHelper.prototype;
-  jest.spyOn(SyncHelper.prototype, 'call').mockImplementation(function (question, ...rest) {
-    if (question.what === what) throw failure();
-    return call.call(this, question, ...rest);
+  jest.spyOn(SyncHelper.prototype, 'call').mockImplementation(function (rpc, ...rest) {
+    if (rpc.what === what) throw failure();
+    return call.call(this, rpc, ...rest);
   });
 }
 

@@ -50,10 +50,10 @@ test('a request with a timeout waits no longer than until it knows that it waits
 });
 
 test('a request without a timeout is never asked whether it is decided', async () => {
-  const asked = [];
+  const requested = [];
   class Listening extends BrokerBackend {
     enqueue(request) {
-      asked.push(request.isTimed);
+      requested.push(request.isTimed);
       return super.enqueue(request);
     }
   }
@@ -61,6 +61,6 @@ test('a request without a timeout is never asked whether it is decided', async (
   await other.request('c', () => {});
   await other.request('c', { timeout: 1_000_000 }, () => {});
   await (await other.acquire('c')).release();
-  expect(asked).toEqual([false, true, false]);
+  expect(requested).toEqual([false, true, false]);
   other.close();
 });

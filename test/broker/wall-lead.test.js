@@ -4,17 +4,17 @@
 // thread is taken off its processor, and for how long.
 
 const US = 1e-3;
-const LOOK_MS = 0.2 * US;
+const CHECK_MS = 0.2 * US;
 /** How far the wall clock is really ahead. */
 const LEAD_MS = 1.7e12 + 0.123;
 const HOUR_MS = 3_600_000;
 
 /** @param {(look: number) => number} interruption  in milliseconds */
 function loadWith(interruption) {
-  const clock = { ms: 5_000_000.7, lead: LEAD_MS, looks: 0 };
+  const clock = { ms: 5_000_000.7, lead: LEAD_MS, checks: 0 };
   const pass = () => {
-    clock.looks += 1;
-    clock.ms += LOOK_MS + interruption(clock.looks);
+    clock.checks += 1;
+    clock.ms += CHECK_MS + interruption(clock.checks);
   };
   jest.doMock('../../lib/time.js', () => ({
     ...jest.requireActual('../../lib/time.js'),
@@ -66,12 +66,12 @@ test('is measured once, and again where the wall clock was set', () => {
   const made = loadWith(() => 0);
   const { clock, wallLead } = made;
   const first = wallLead();
-  const { looks } = clock;
+  const { checks } = clock;
   for (let i = 0; i < 100; i += 1) {
     clock.ms += 17.3;
     expect(wallLead()).toBe(first);
   }
-  expect(clock.looks - looks).toBe(300);
+  expect(clock.checks - checks).toBe(300);
   for (const step of [HOUR_MS, -2 * HOUR_MS, 2]) {
     clock.lead += step;
     expect(errorOf(made)).toBeLessThan(10 * US);

@@ -680,8 +680,8 @@ class LockSession {
    */
   async #findSelfDeadlock(request, findOwn) {
     const session = /** @type {Session} */ (this.#session);
-    const look = wouldSelfDeadlock(session, this.#bucket, request, findOwn);
-    const isFound = await look.catch(() => false); // the next session looks again
+    const check = wouldSelfDeadlock(session, this.#bucket, request, findOwn);
+    const isFound = await check.catch(() => false); // the next session looks again
     if (isFound) this.#post({ type: 'deadlock', number: request.number });
   }
 

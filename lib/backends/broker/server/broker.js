@@ -287,13 +287,13 @@ class Broker {
 
   /** Takes over from the broker before; then those who were its clients have some time. */
   recover() {
-    const { records, damage } = readLastJournal(this.#files, this.#epoch.number);
-    if (damage === undefined) {
+    const { records, corruption } = readLastJournal(this.#files, this.#epoch.number);
+    if (corruption === undefined) {
       this.table.restore(records);
       this.#begin();
       this.#returnTimer = setTimeout(() => this.#serve(), RETURN_MS);
     } else {
-      this.#recoverFromClients(damage);
+      this.#recoverFromClients(corruption);
     }
     this.#serveIfAllAreBack();
     this.#checkIdle();
@@ -315,11 +315,13 @@ class Broker {
     }
   }
 
-  /** @param {import('./journal.js').Damage} damage */
-  #recoverFromClients(damage) {
-    this.log(`the journal is damaged (${damage.where}): ${damage.file}`);
-    this.table.passTokens(damage.records, damage.bytes);
-    this.#recovery = new ClientRecovery(this.#files, damage, (error) => this.rejectClients(error));
+  /** @param {import('./journal.js').Corruption} corruption */
+  #recoverFromClients(corruption) {
+    this.log(`the journal is damaged (${corruption.where}): ${corruption.file}`);
+    this.table.passTokens(corruption.records, corruption.bytes);
+    this.#recovery = new ClientRecovery(this.#files, corruption, (error) =>
+      this.rejectClients(error),
+    );
     this.#recovery.watch(this.#lifelines);
   }
 

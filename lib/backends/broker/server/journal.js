@@ -210,10 +210,10 @@ function writeAll(fd, bytes, position, length = bytes.length) {
 
 /**
  * The known facts about a journal that cannot be understood.
- * @typedef {object} Damage
+ * @typedef {object} Corruption
  * @property {string} file
  * @property {string} where  which part of it
- * @property {any[][]} records  that can be read, in front of the damage and behind it
+ * @property {any[][]} records  that can be read, in front of the corruption and behind it
  * @property {number} bytes  that cannot be read
  */
 
@@ -231,13 +231,13 @@ const BEGINNINGS = {
  * written to its end.
  * @param {BrokerFiles} files
  * @param {number} ownNumber  of the broker that reads it
- * @returns {{ records: any[][], damage: Damage | undefined }} of a damaged one, no records
+ * @returns {{ records: any[][], corruption: Corruption | undefined }} of a damaged one, no records
  * @throws when it is not there to be read, or of another version
  */
 function readLastJournal(files, ownNumber) {
   const earlier = files.journalNumbers().filter((number) => number < ownNumber);
   const last = Math.max(0, ...earlier);
-  if (last === 0) return { records: [], damage: undefined };
+  if (last === 0) return { records: [], corruption: undefined };
   const file = files.journalFile(last);
   const text = fs.readFileSync(file, 'utf8');
   const zero = text.indexOf('\0');
@@ -251,11 +251,11 @@ function readLastJournal(files, ownNumber) {
   const bad = found.findIndex((record, i) => record === undefined && i < lines.length);
   if (bad === -1 && behind === '' && records[0]?.[0] === 'J') {
     truncateReserve(file, lines);
-    return { records, damage: undefined };
+    return { records, corruption: undefined };
   }
   const where = bad === -1 ? `behind line ${lines.length}` : `line ${bad + 1}`;
   const bytes = text.length - end + lines.reduce((sum, line) => sum + line.length + 1, 0);
-  return { records: [], damage: { file, where, records, bytes } };
+  return { records: [], corruption: { file, where, records, bytes } };
 }
 
 /**

@@ -172,7 +172,7 @@ function mergeOne(table, session, connection, { view, fields, high, low, isNew }
   }
 }
 
-/** @typedef {import('./journal.js').Damage} Damage */
+/** @typedef {import('./journal.js').Corruption} Corruption */
 /** @typedef {import('./broker-table.js').RequestFields} RequestFields */
 
 /**
@@ -195,20 +195,20 @@ class ClientRecovery {
   #missing;
   /** @type {Map<Session, Hold[]>} */
   #holds = new Map();
-  #damage;
+  #corruption;
   /** @type {Map<string, Process>} by lifeline, as far as it can be read */
   #processes;
   #timer;
 
   /**
    * @param {BrokerFiles} files
-   * @param {Damage} damage
+   * @param {Corruption} corruption
    * @param {(error: DOMException) => void} onLate  not all have spoken in time
    * @param {number} [maxMs]
    */
-  constructor(files, damage, onLate, maxMs = MAX_RECOVERY_MS) {
-    this.#damage = damage;
-    this.#processes = new Map(damage.records.flatMap(clientOf));
+  constructor(files, corruption, onLate, maxMs = MAX_RECOVERY_MS) {
+    this.#corruption = corruption;
+    this.#processes = new Map(corruption.records.flatMap(clientOf));
     this.#missing = new Set(listLifelines(files));
     this.#timer = setTimeout(() => onLate(this.#error()), maxMs);
   }
@@ -253,7 +253,7 @@ class ClientRecovery {
   }
 
   #error() {
-    const { file, where } = this.#damage;
+    const { file, where } = this.#corruption;
     const missing = this.#describeMissing();
     return invalidStateError(
       `The journal of the broker is damaged (${where}), and not all clients have reported their ` +

@@ -90,12 +90,12 @@ export function useFeed(isPaused) {
  */
 export function useAnswer(url, number) {
   const [found, setFound] = useState({ url: '', answer: undefined });
-  const asking = useRef('');
+  const fetching = useRef('');
   const wanted = useRef(url);
   wanted.current = url;
   useEffect(() => {
-    if (url === '' || asking.current === url) return; // a busy server is not asked twice at a time
-    asking.current = url;
+    if (url === '' || fetching.current === url) return; // a busy server is not asked twice at a time
+    fetching.current = url;
     fetch(url)
       .then((response) => response.json())
       .then((answer) => {
@@ -103,7 +103,7 @@ export function useAnswer(url, number) {
       })
       .catch(() => {}) // the next picture asks again; the head of the page shows failures
       .finally(() => {
-        if (asking.current === url) asking.current = '';
+        if (fetching.current === url) fetching.current = '';
       });
   }, [url, number]);
   return found.url === url ? found.answer : undefined;
