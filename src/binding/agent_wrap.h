@@ -57,7 +57,7 @@ inline constexpr uint32_t kMaxEvents = 255;
 inline constexpr uint32_t kBudgetWord = kTokenWords + kEventWords * kMaxEvents;
 
 // Behind the events, from kBudgetWord on: how often JavaScript may still acquire a biased lock
-// before it asks renewBudget(), kForkedBudget in a forked child; the slots that native code has
+// before it calls renewBudget(), kForkedBudget in a forked child; the slots that native code has
 // freed, a bit each; the time of this turn of the loop, high and low half; the states of the record
 // that endOrBias() has biased, free and held.
 inline constexpr uint32_t kBudgetWords = 6;

@@ -129,9 +129,9 @@ class Agent {
     uint64_t token = 0;  // when granted
   };
   // Never waits, repairs or reaps. If the shard is locked or needs a repair, the request takes its
-  // place in the shard's publication list and is kQueued; an event brings its outcome. So it is if
-  // dead processes keep a lock from an `if_available` request. The agent sets the id and the time
-  // of `request`.
+  // position in the shard's publication list and is kQueued; an event brings its outcome. So it is
+  // if dead processes keep a lock from an `if_available` request. The agent sets the id and the
+  // time of `request`.
   Result<Answer> Request(const segment::ResourceName& name, RequestParams& request);
   // Cancels a queued request, or releases a granted one. Takes effect before every later request to
   // the shard. Afterwards the id is free and no event about it comes. Exception: the answer is

@@ -13,7 +13,7 @@ namespace holdfast::core {
 class DeadProcessFinder {
  public:
   // The maximum number of liveness checks of a process that attaches or has found a death. The
-  // kernel's answer takes longer the more processes there are, and all of them may ask.
+  // kernel's answer takes longer the more processes there are, and each of them may check.
   static constexpr uint32_t kMaxChecks = 128;
 
   explicit DeadProcessFinder(LockTable& lock_table) : lock_table_(lock_table) {}

@@ -72,7 +72,7 @@ Status PeerDoorbells::TryRing(const segment::AgentRef& agent) {
 // The program has closed the descriptor of another peer, and the marks of both may be the same.
 [[gnu::cold]] void PeerDoorbells::DropPeerOf(int fd) {
   const auto other = std::find_if(peers_.begin(), peers_.end(),
-                                  [fd](const auto& kept) { return kept.second.peer.fd() == fd; });
+                                  [fd](const auto& open) { return open.second.peer.fd() == fd; });
   if (other == peers_.end()) return;
   other->second.peer.Disown();
   peers_.erase(other);

@@ -72,8 +72,8 @@ void PeerMonitor::OpenLifeline(ProcessRef process) {
       std::any_of(suspects_.begin(), suspects_.end(),
                   [process](const Suspect& suspect) { return suspect.process == process; });
   if (is_known || HoldLifeline(process)) return;
-  // The process has ended or has no lifeline yet, or this one has no descriptors left: ask the
-  // kernel.
+  // The process has ended or has no lifeline yet, or this one has no descriptors left: the
+  // kernel decides.
   suspects_.push_back({process});
 }
 

@@ -38,7 +38,7 @@ enum class EndReason { kReleased, kTimedOut, kExpired, kOwnerDied };
 
 enum class RequestOutcome { kQueued, kGranted, kMissed };
 
-// The process whose death would advance a queued request. `several`: more than one, ask Blockers()
+// The process whose death would advance a queued request. `several`: more than one, see Blockers()
 // or Holders().
 struct Blocker {
   segment::ProcessRef process;

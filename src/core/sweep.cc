@@ -72,7 +72,7 @@ bool Sweep::HasAnyWaited() {
   return has_any;
 }
 
-// Counts from the last time the thread woke: Run() has looked at the time then.
+// Counts from the last time the thread woke: Run() has read the time then.
 uint64_t Sweep::DueNs(uint64_t now_ns) {
   return is_enabled_ && !is_idle_.load() ? now_ns + kSweepNs : kNever;
 }

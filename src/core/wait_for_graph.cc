@@ -174,8 +174,8 @@ namespace {
 
 // The maximum number of records copied per entry, so that peers can use the shard in between.
 constexpr size_t kRecordsPerCopy = 64;
-// The maximum number of records skipped per entry. It grows if the place to continue is lost, so
-// that the walk ends.
+// The maximum number of records skipped per entry. It grows if the position to continue at is lost,
+// so that the walk ends.
 constexpr uint32_t kStepsPerEntry = 512;
 constexpr int kEntriesAtOnce = 4;
 

@@ -65,7 +65,7 @@ void PushOperation(Segment& segment, CellId id, OperationCell& operation) {
   const uint32_t index = operation.shard.Get();
   ShardHeader& shard = segment.shard(index);
   operation.number.Set(OperationNumber(index, shard.publication_count.FetchAdd(1) + 1));
-  // If the agent dies before this store, it has asked for nothing. After it, the operation counts;
+  // If the agent dies before this store, it has requested nothing. After it, the operation counts;
   // unless the process dies, and a repair finds it dead: then it leaves the operation out.
   operation.state.Publish(OperationState::kPending);
   CellId head = shard.publications.Get();

@@ -91,7 +91,7 @@ ShardRepair::ShardRepair(ShardView shard, Host& host)
     : shard_(shard),
       host_(host),
       names_(shard),
-      kept_(shard.segment().geometry().cells()),
+      referenced_(shard.segment().geometry().cells()),
       life_(shard.segment().geometry().processes, Life::kUnknown) {}
 
 std::vector<CellId> ShardRepair::Run() {
@@ -187,9 +187,9 @@ bool ShardRepair::IsOwnerAlive(const RequestCell& request, uint16_t agent) {
 // Points every request to the one valid cell of its name.
 void ShardRepair::MergeNames() {
   for (Request& request : requests_) {
-    const CellId kept = names_.CellOfName(request.name);
-    if (kept != kNoCell && kept != request.name) request.cell->name.Set(kept);
-    request.name = kept;
+    const CellId merged = names_.CellOfName(request.name);
+    if (merged != kNoCell && merged != request.name) request.cell->name.Set(merged);
+    request.name = merged;
   }
 }
 
@@ -315,7 +315,7 @@ void ShardRepair::KeepText(CellId id, Shared<CellId>& first, uint32_t length) {
   std::vector<CellId> pieces;
   for (uint32_t left = TextPieces::CellsFor(length); left > 0 && length <= kMaxLabelUnits; --left) {
     const TextCell* const text = shard_.TextAt(text_id);
-    const bool is_valid = text != nullptr && text->owner.Get() == id && !kept_[text_id - 1] &&
+    const bool is_valid = text != nullptr && text->owner.Get() == id && !referenced_[text_id - 1] &&
                           std::find(pieces.begin(), pieces.end(), text_id) == pieces.end();
     if (!is_valid) break;
     pieces.push_back(text_id);
@@ -372,7 +372,7 @@ void ShardRepair::FreeTheRest() {
     for (uint32_t i = geometry.cells_per_extent; i-- > 0;) {
       header.used_count.Set(header.used_count.Get() + 1);
       const CellId id = segment.FirstCell(extent) + i;
-      if (!kept_[id - 1]) pool.Free(id, *segment.CellInExtent(extent, i));
+      if (!referenced_[id - 1]) pool.Free(id, *segment.CellInExtent(extent, i));
     }
   }
 }

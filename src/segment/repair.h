@@ -80,7 +80,7 @@ class ShardRepair {
   void ClearIndex();
   void LinkRequests();
   void FreeTheRest();
-  void Keep(CellId id) { kept_[id - 1] = true; }
+  void Keep(CellId id) { referenced_[id - 1] = true; }
   NameCell& KeepName(CellId id);
   void KeepText(CellId id, Shared<CellId>& first, uint32_t length);
 
@@ -89,7 +89,7 @@ class ShardRepair {
   std::vector<Request> requests_;  // by ticket
   IntactNames names_;
   std::unordered_map<CellId, NameCell*> biased_names_;
-  std::vector<bool> kept_;  // by cell number
+  std::vector<bool> referenced_;  // by cell number
   enum class Life : unsigned char { kUnknown, kAlive, kDead };
   std::vector<Life> life_;  // by process slot, of its newest generation
 };

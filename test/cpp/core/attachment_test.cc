@@ -173,7 +173,7 @@ TEST_F(DeadPredecessor, IsNotCalledCleanedUpByASuccessorThatLeaves) {
   EXPECT_NE(entry.cleaned_generation.Get(), entry.generation.Get());
 }
 
-// The process inside may have found what it asked for.
+// The process inside may have found its record.
 TEST_F(DeadPredecessor, IsNotCalledCleanedUpByASuccessorThatLeavesBeforeTheOneInside) {
   Table().agent(0).owner.Set(0);
   successor_.reset();

@@ -143,8 +143,8 @@ class ClosingHost final : public FakeHost {
 TEST_F(BackgroundWorkerTest, LeavesTheOtherDeadToPeersWhenItIsStoppedWhileItReaps) {
   ClosingHost host(machine.segment());
   core::LockTable closing(machine.segment(), host, q);
-  core::DeadProcessFinder reaper(closing);
-  core::PeerMonitor peers(closing, *directory, reaper);
+  core::DeadProcessFinder finder(closing);
+  core::PeerMonitor peers(closing, *directory, finder);
   Result<platform::DeathWatch> watch = platform::DeathWatch::Create();
   ASSERT_TRUE(watch.ok());
   peers.UseDeathWatch(*watch);

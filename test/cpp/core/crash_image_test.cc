@@ -57,7 +57,7 @@ TEST_P(CrashImages, LeaveNothingThatTheSurvivorsCannotCleanUp) {
       CrashScene left(known, frames[i]);
       std::vector<std::string> faults =
           left.Rescue(dead, left.first_process, before, after, frames[i]);
-      // A repair that dies makes the next one tell of the same deaths again.
+      // A repair that dies makes the next one report the same deaths again.
       if (situation == kWatched && !GetParam().ghost_is_dead) left.CheckWatchRing(faults);
       Expect(faults, where);
       if (i % 7 == 0) CrashInTheRescue(known, frames[i], before, after, dead, i, where);

@@ -59,7 +59,7 @@ class Scene {
         b(machine, other.b),
         published(other.published) {}
 
-  // The doomed process is inside the shard; it does not look at the publication list when it
+  // The doomed process is inside the shard; it does not check the publication list when it
   // enters.
   void GoInside() {
     wake_queue.emplace(machine.segment(), machine.host());

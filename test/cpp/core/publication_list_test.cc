@@ -1,5 +1,5 @@
-// The publication list of a shard, with an owner that stays inside: what others ask meanwhile has
-// its place.
+// The publication list of a shard, with an owner that stays inside: a request published meanwhile
+// has its position.
 #include "segment/publication_list.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class PublicationList : public LockTableTest {
  protected:
   // Process r is inside the shard, and stays there.
   void SetUp() override { ASSERT_TRUE(IsAcquired(word_, r)); }
-  // Without a look at the publication list, as after a death.
+  // Without a check of the publication list, as after a death.
   void LeaveShard() { word_.Release(r, machine.host()); }
 
   OperationCell& New(FakeAgent& agent, OperationKind kind, uint32_t id) {
@@ -265,7 +265,7 @@ TEST_F(PublicationList, OfAnAgentIsEndedWithItThoughARepairFindsCorruptionAgain)
   EXPECT_EQ(UsedCells(), 2U);  // the lock of b and its name
 }
 
-// The reaper may have passed this shard already: the record would have no owner.
+// The finder may have passed this shard already: the record would have no owner.
 TEST_F(PublicationList, IsNotExecutedForAProcessThatDiedBeforeItWasLinked) {
   const OperationCell& unlinked = PublishRequest(a);
   machine.segment().shard(shard_).publications.Exchange(segment::kNoCell);
@@ -337,8 +337,8 @@ TEST_F(PublicationList, NumbersNoTwoOperationsOfTwoShardsAlike) {
   EXPECT_NE(here.number.Get(), there.number.Get());
 }
 
-// Between the look of a repair and the execution the cell may have been given to another process,
-// whose operation has a later place.
+// Between the check by a repair and the execution the cell may have been given to another process,
+// whose operation has a later position.
 TEST_F(PublicationList, WhatARepairHasFoundIsExecutedIfItIsTheSameOperationStill) {
   OperationCell& operation = PublishRequest(a);
   const segment::ShardView view(machine.segment(), shard_);

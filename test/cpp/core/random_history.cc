@@ -184,7 +184,7 @@ void RandomHistory::EnforceHoldLimits(Client& client) {
   }
   const uint64_t next_ns = client.agent.EnforceHoldLimits(id);
   if (due_ns != UINT64_MAX && (next_ns == 0 || next_ns > std::max(due_ns, now_ns))) {
-    Fail("looks too late again");
+    Fail("checks too late again");
   };
   if (victim != 0) model_.Expire(victim);
 }

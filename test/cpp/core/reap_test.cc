@@ -221,7 +221,7 @@ TEST_F(ReapProcess, CausesNoNewCheckUntilAThreadHasLeftAShard) {
   EXPECT_TRUE(machine.host().WasRung(c.ref()));
 }
 
-// Another reaper may have ended it meanwhile, and died before it rang the agents that it granted.
+// Another finder may have ended it meanwhile, and died before it rang the agents that it granted.
 TEST_F(ReapProcess, CausesANewCheckByAllWhereItCouldNotEndSomethingAtFirst) {
   Request(a, u"n");
   segment::LockWord word(machine.segment(), NameOf(u"n").ShardIn(machine.segment()));
@@ -237,7 +237,7 @@ TEST_F(ReapProcess, CausesANewCheckByAllWhereItCouldNotEndSomethingAtFirst) {
   EXPECT_TRUE(machine.host().WasRung(c.ref()));
 }
 
-// Another reaper has ended its agents: a repair inside a shard may have found their operations.
+// Another finder has ended its agents: a repair inside a shard may have found their operations.
 TEST_F(ReapProcess, IsNotDoneWhileAThreadIsInsideAShardThatEnteredBeforeAnotherEndedItsAgents) {
   Request(a, u"n");
   const uint32_t shard = NameOf(u"n").ShardIn(machine.segment());

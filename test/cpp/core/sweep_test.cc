@@ -30,7 +30,7 @@ class SweepTest : public LockTableTest {
     sweep.Add(waiter);
   }
 
-  // When it is due. Returns how often it asked the kernel.
+  // When it is due. Returns how many checks it made.
   uint32_t Run() {
     const uint32_t before = TimesChecked();
     machine.host().PassTime(1000 * kNsPerMs);
@@ -47,9 +47,9 @@ class SweepTest : public LockTableTest {
   const Result<platform::BucketDirectory> directory =
       platform::BucketDirectory::Open(test_directory.path(), "sweep");
   core::LockTable lock_table = machine.LockTableOf(q);
-  core::DeadProcessFinder reaper{lock_table};
-  core::PeerMonitor peers{lock_table, *directory, reaper};
-  core::Sweep sweep{lock_table, peers, reaper, true};
+  core::DeadProcessFinder finder{lock_table};
+  core::PeerMonitor peers{lock_table, *directory, finder};
+  core::Sweep sweep{lock_table, peers, finder, true};
   core::Waiter waiter;
   std::atomic<bool> is_stopping{false};
   std::vector<ProcessRef> others;

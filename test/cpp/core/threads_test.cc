@@ -111,7 +111,7 @@ class Threads : public testing::Test {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    // The last grants and thefts may still be unread.
+    // The last grants and steals may still be unread.
     for (const auto& agent : agents) EXPECT_TRUE(agent->TakeEvents().ok());
     for (const auto& agent : agents) EXPECT_TRUE(agent->mine().empty());
     EXPECT_THAT(segment::CheckInvariants(machine.segment()), testing::IsEmpty());

@@ -51,7 +51,7 @@ class DeathWatchTest : public testing::Test {
   const DeathWatch watch_ = *DeathWatch::Create();
 };
 
-// It must not be asked again and again.
+// It must not be checked again and again.
 TEST_F(DeathWatchTest, SaysThatItsDescriptorWasClosed) {
   DeathWatch watch = *DeathWatch::Create();
   close(watch.fd());

@@ -190,7 +190,7 @@ int HoldSlotAndDoorbell(const BucketDirectory& bucket, ChildProcess& self) {
   Result<SlotLock> lock = SlotLock::Open(bucket, "segment");
   if (!lock.ok() || !*lock->TryClaim(kSlot)) return 1;
   // Between the two in number unless the lock moves; closing it, which frees its memory, takes
-  // longer than asking does.
+  // longer than the check does.
   const UniqueFd large(memfd_create("large", MFD_CLOEXEC));
   if (fallocate(large.get(), 0, 0, 32 << 20) == -1) return 2;
   const Result<Doorbell> doorbell = Doorbell::Create(bucket, "doorbell");

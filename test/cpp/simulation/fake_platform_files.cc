@@ -21,7 +21,7 @@ using Kind = test::Descriptor::Kind;
 using test::TheWorld;
 
 test::Kernel& TheKernel() { return TheWorld().kernel(); }
-// The dead ask in vain.
+// The dead call in vain.
 bool IsGhost() { return TheWorld().IsGhost(); }
 void Point() { TheWorld().Point(); }
 

@@ -12,7 +12,7 @@ LockLog::Number LockLog::Begin(const Request& request) {
 
 void LockLog::Granted(Number number, uint64_t token) {
   Entry& entry = entries_[number];
-  if (entry.state != State::kRequested) Fail("a grant of what was not asked for", number, number);
+  if (entry.state != State::kRequested) Fail("a grant that was not requested", number, number);
   // An overtaken request may have been refused, and its program not be notified yet.
   if (entry.overtaken_by != 0) Fail("a request was overtaken", entry.overtaken_by - 1, number);
   entry.state = State::kHeld;

@@ -15,7 +15,7 @@ namespace holdfast::test {
 
 class LockLog {
  public:
-  // Place in the log of one request.
+  // Index in the log of one request.
   using Number = size_t;
 
   struct Request {
@@ -42,7 +42,7 @@ class LockLog {
   uint64_t now() const { return time_; }
   // Whether a program believes that it holds the lock with this token.
   bool IsHeld(uint64_t token) const;
-  // Of the locks that were asked for after `time` and granted.
+  // Of the locks that were requested after `time` and granted.
   std::vector<uint64_t> TokensSince(uint64_t time) const;
   const std::string& fault() const { return fault_; }
 
@@ -52,7 +52,7 @@ class LockLog {
     Request request;
     State state = State::kRequested;
     uint64_t begun_at = 0;
-    uint64_t queued_at = 0;  // 0: its place in the queue is not known
+    uint64_t queued_at = 0;  // 0: its position in the queue is not known
     uint64_t granted_at = 0;
     uint64_t ended_at = 0;
     uint64_t token = 0;

@@ -22,7 +22,7 @@ void StormChecker::Enter(Name& name, const StormEntry& entry) {
   newest_token_ = std::max(newest_token_, entry.token);
   if (entry.steals) {
     --name.pending_steals[entry.agent];
-    name.thieves.insert(entry.token);
+    name.steal_tokens.insert(entry.token);
   } else if (!name.tokens.emplace(entry.ticket, entry.token).second) {
     Violate("a ticket twice", entry, entry);
   }
@@ -97,8 +97,8 @@ void StormChecker::Judge(const Name& name, Overlap& overlap) {
 
 // By a stealer that came between them, or by a stealer that died before it logged its grant.
 bool StormChecker::WasStolen(const Name& name, const StormEntry& older, const StormEntry& newer) {
-  const auto stealer = name.thieves.upper_bound(older.token);
-  if (stealer != name.thieves.end() && *stealer <= newer.token) return true;
+  const auto stealer = name.steal_tokens.upper_bound(older.token);
+  if (stealer != name.steal_tokens.end() && *stealer <= newer.token) return true;
   return std::any_of(name.pending_steals.begin(), name.pending_steals.end(),
                      [](const auto& steals) { return steals.second > 0; });
 }

@@ -37,7 +37,7 @@ class StormChecker {
   struct Name {
     std::map<uint64_t, StormEntry> inside;        // by token
     std::map<uint64_t, uint64_t> tokens;          // of those who queue, by ticket
-    std::set<uint64_t> thieves;                   // their tokens
+    std::set<uint64_t> steal_tokens;              // their tokens
     std::map<uint32_t, uint32_t> pending_steals;  // by agent: how many are without an answer
     std::vector<Overlap> overlaps;
   };

@@ -22,13 +22,13 @@ inline std::u16string StormName(uint32_t number) {
   return std::u16string(1, static_cast<char16_t>(u'a' + number));
 }
 
-// A place for one agent, one after the other; in shared memory that is zeroed.
+// A seat for one agent, one after the other; in shared memory that is zeroed.
 struct StormSeat {
   std::atomic<uint32_t> idle_in;  // the quiet round in which its agent had nothing left
 };
 
 struct StormControl {
-  // Rising; odd: quiet. Nothing new is asked for then, what is held is released, and waiting
+  // Rising; odd: quiet. Nothing new is requested then, what is held is released, and waiting
   // requests keep waiting.
   std::atomic<uint32_t> round;
   std::array<std::atomic<uint32_t>, kStormProcesses> leaving;  // 1: the process is to end

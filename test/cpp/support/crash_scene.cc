@@ -216,7 +216,7 @@ void CrashScene::CheckNothingIsLeft(const std::vector<ProcessRef>& dead, Faults&
     for (const auto& [id, record] : biased) agent->FreeBiased(id);
     (void)agent->TakeEvents();
   }
-  // The last releases grant to agents that were asked before.
+  // The last releases grant to agents that requested before.
   for (FakeAgent* const agent : Agents()) {
     if (!IsAmong(dead, *agent)) (void)agent->TakeEvents();
   }

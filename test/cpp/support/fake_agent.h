@@ -1,5 +1,5 @@
 // An agent as core/agent.h is one, without event loop, files and helper thread: it keeps a mirror
-// of its requests and learns of grants and thefts from its events alone.
+// of its requests and learns of grants and steals from its events alone.
 #ifndef HOLDFAST_TEST_SUPPORT_FAKE_AGENT_H_
 #define HOLDFAST_TEST_SUPPORT_FAKE_AGENT_H_
 

@@ -15,7 +15,7 @@
 
 namespace holdfast::test {
 
-// From any thread. Time only passes during a sleep: a sleep takes as long as was asked for.
+// From any thread. Time only passes during a sleep: a sleep takes exactly the given time.
 class FakeHost : public segment::Host {
  public:
   explicit FakeHost(segment::Segment& segment) : segment_(segment) {}
