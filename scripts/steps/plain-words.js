@@ -6,8 +6,9 @@
 // below each of them and does not fail: `node scripts/steps/plain-words.js lib src`.
 // A text is a string or template with a space between two words: a message, a help, a title of a
 // test. A string without one is a name: of a key, a variable, a channel, a word of a protocol.
-// Not read: code and names, and quotations. A quotation is a line of Markdown that begins with `>`,
-// or a template with the tag `quoted`.
+// In code, the names of variables, functions, members and types are read.
+// Not read: names in strings, and quotations. A quotation is a line of Markdown that begins with
+// `>`, or a template with the tag `quoted`.
 
 const { spawnSync } = require('node:child_process');
 const { readFileSync } = require('node:fs');
@@ -50,6 +51,22 @@ const FORBIDDEN_WORDS = [
   /\bone that\b/gi,
 ].map((pattern) => new RegExp(pattern.source.replaceAll(' ', '\\s+'), pattern.flags));
 
+/** Parts of names in code: `wasTold`, `told_at`, `MAX_TOLD`, `kTold`. */
+const FORBIDDEN_PARTS = [
+  ...['told', 'tells?', 'hears?', 'heard', 'mended', 'looks?', 'looked', 'looking'],
+  ...['asks?', 'asked', 'asking', 'thief', 'thieves', 'thefts?', 'robbed', 'vandals?'],
+  ...['scribbles?', 'scribblers?', 'keepers?', 'intakes?', 'reapers?', 'comebacks?', 'places?'],
+  ...['somebody', 'anybody', 'everybody', 'whoever', 'whom'],
+].join('|');
+
+/** A name that may have such a part, and a part that is one. */
+const SUSPECT_NAME = new RegExp(FORBIDDEN_PARTS, 'i');
+const FORBIDDEN_PART = new RegExp(`^(?:${FORBIDDEN_PARTS})$`, 'i');
+const GAP_OF_PARTS = /(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W\d_]+/;
+
+/** The member `place` of the API, names of the C++ library, and a process that runs "in place". */
+const ALLOWED_NAMES = new Set(['place', 'in_place', 'in_place_t', 'inPlace']);
+
 const OPENING = /^(?:What|Whoever|Whose|Who|Where)\b/;
 
 /** The gap between two sentences. A colon and a semicolon end no sentence. */
@@ -85,15 +102,23 @@ const IS_TEXT = /\S\s+\S/;
  */
 
 /**
- * The literals of JavaScript or TypeScript; a template comes before the literals in it.
+ * A name in code.
+ * @typedef {{ start: number, name: string }} Name
+ */
+
+/**
+ * The literals of JavaScript or TypeScript, where a template comes before the literals in it, and
+ * the names.
  * @param {string} text
  */
-const literalsOfScript = (text) => {
+const scanScript = (text) => {
   // Here, because scripts/check.js is loaded before `npm ci`.
   const ts = require('typescript');
   const source = ts.createSourceFile('source.ts', text, ts.ScriptTarget.Latest);
   /** @type {Literal[]} */
   const literals = [];
+  /** @type {Name[]} */
+  const names = [];
   /** @param {import('typescript').Node} node @param {boolean} isQuoted */
   const visit = (node, isQuoted) => {
     const start = node.getStart(source);
@@ -107,25 +132,27 @@ const literalsOfScript = (text) => {
       literals.push({ start, end: node.end, isText: !isQuoted });
     } else if (ts.isRegularExpressionLiteral(node)) {
       literals.push({ start, end: node.end, isText: false });
+    } else if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node)) {
+      names.push({ start, name: node.text });
     }
     const isQuotation =
       ts.isTaggedTemplateExpression(node) && node.tag.getText(source) === 'quoted';
     ts.forEachChild(node, (child) => visit(child, isQuotation));
   };
   visit(source, false);
-  return literals;
+  return { literals, names };
 };
 
 const CPP_COMMENT_OR_LITERAL =
   /\/\/[^\n]*|\/\*[\s\S]*?\*\/|R"(\w*)\([\s\S]*?\)\1"|"(?:\\.|[^"\\\n])*"|\b'|'(?:\\.|[^'\\\n])+'/g;
 
 /**
- * The literals of C++.
+ * The literals and the names of C++.
  * @param {string} text
- * @returns {Literal[]}
+ * @returns {{ literals: Literal[], names: Name[] }}
  */
-const literalsOfCpp = (text) =>
-  [...text.matchAll(CPP_COMMENT_OR_LITERAL)]
+const scanCpp = (text) => {
+  const literals = [...text.matchAll(CPP_COMMENT_OR_LITERAL)]
     .filter(([token]) => token.endsWith('"') || (token.length > 2 && token.endsWith("'")))
     .filter(([token]) => !token.startsWith('/'))
     .map(({ 0: token, index }) => ({
@@ -133,6 +160,13 @@ const literalsOfCpp = (text) =>
       end: index + token.length,
       isText: token.endsWith('"'),
     }));
+  const code = text.replace(CPP_COMMENT_OR_LITERAL, blank);
+  const names = [...code.matchAll(/[A-Za-z_]\w*/g)].map(({ 0: name, index }) => ({
+    start: index,
+    name,
+  }));
+  return { literals, names };
+};
 
 /** @param {string} text @param {number} start @param {string} part */
 const put = (text, start, part) => text.slice(0, start) + part + text.slice(start + part.length);
@@ -189,18 +223,19 @@ const proseOfSource = (text, literals) => {
 
 /** The kinds of files, by the ends of their names. */
 const KINDS = [
-  { kind: 'markdown', name: /\.(?:md|html)$/, proseOf: proseOfMarkdown },
-  {
-    kind: 'script',
-    name: /\.[cm]?[jt]s$/,
-    proseOf: (/** @type {string} */ text) => proseOfSource(text, literalsOfScript(text)),
-  },
-  {
-    kind: 'c++',
-    name: /\.(?:cc?|h|pml)$/,
-    proseOf: (/** @type {string} */ text) => proseOfSource(text, literalsOfCpp(text)),
-  },
+  { kind: 'markdown', name: /\.(?:md|html)$/, scan: undefined },
+  { kind: 'script', name: /\.[cm]?[jt]s$/, scan: scanScript },
+  { kind: 'c++', name: /\.(?:cc?|h|pml)$/, scan: scanCpp },
 ];
+
+/** @param {string} text @param {string} kind */
+const read = (text, kind) => {
+  const found = KINDS.find((each) => each.kind === kind);
+  if (found === undefined) throw new TypeError(`Unknown kind of file: '${kind}'`);
+  if (found.scan === undefined) return { prose: proseOfMarkdown(text), names: [] };
+  const { literals, names } = found.scan(text);
+  return { prose: proseOfSource(text, literals), names };
+};
 
 /**
  * The blocks of a text in which sentences begin: list items, cells, headings and paragraphs.
@@ -233,14 +268,25 @@ function* sentencesOf(prose) {
 }
 
 /**
- * The findings in one text: its forbidden words and the sentences with a forbidden opening.
+ * The names with a forbidden part.
+ * @param {Name[]} names
+ */
+const findForbiddenNames = (names) =>
+  names.flatMap(({ start, name }) => {
+    if (!SUSPECT_NAME.test(name) || ALLOWED_NAMES.has(name)) return [];
+    const part = name.split(GAP_OF_PARTS).find((each) => FORBIDDEN_PART.test(each));
+    return part === undefined ? [] : [{ start, found: part, sentence: name }];
+  });
+
+/**
+ * The findings in one text: its forbidden words and names, and the sentences with a forbidden
+ * opening.
  * @param {string} text
  * @param {string} kind 'markdown', 'script' or 'c++'.
  * @returns {{ line: number, found: string, sentence: string }[]} In the order of their lines.
  */
 const findForbiddenWords = (text, kind) => {
-  const prose = KINDS.find((each) => each.kind === kind)?.proseOf(text);
-  if (prose === undefined) throw new TypeError(`Unknown kind of file: '${kind}'`);
+  const { prose, names } = read(text, kind);
   const lineAt = (/** @type {number} */ at) => prose.slice(0, at).split('\n').length;
   const findings = [];
   for (const { at, sentence } of sentencesOf(prose)) {
@@ -252,6 +298,9 @@ const findForbiddenWords = (text, kind) => {
       const sentence = prose.slice(Math.max(0, index - 40), index + 40).replace(/[\s\0]+/g, ' ');
       findings.push({ line: lineAt(index), found, sentence: sentence.trim() });
     }
+  }
+  for (const { start, ...finding } of findForbiddenNames(names)) {
+    findings.push({ line: lineAt(start), ...finding });
   }
   return findings.sort((a, b) => a.line - b.line);
 };
@@ -295,7 +344,8 @@ const reportPlainWords = () => {
     console.log(`${file}:${line}: "${found}" in: ${sentence}`);
   }
   console.log(
-    `${findings.length} forbidden words in pages, comments, texts (scripts/steps/plain-words.js)`,
+    `${findings.length} forbidden words in pages, comments, texts and names ` +
+      '(scripts/steps/plain-words.js)',
   );
   return findings.length === 0;
 };

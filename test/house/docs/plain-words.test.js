@@ -74,12 +74,27 @@ test.each([
 });
 
 test.each([
-  ['a name', 'script', quoted`on('told', nobody)`],
+  ['a variable', 'script', quoted`const wasTold = true;`, 'Told'],
+  ['a constant', 'script', quoted`const MAX_LOOKS = 3;`, 'LOOKS'],
+  ['a private member', 'script', quoted`class A { #heard = 0; }`, 'heard'],
+  ['a name in a template', 'script', quoted`fail(\`\${askedAt} ms\`)`, 'asked'],
+  ['a function', 'c++', quoted`void AskForExtent();`, 'Ask'],
+  ['a constant', 'c++', quoted`constexpr int kLooks = 20;`, 'Looks'],
+  ['a member', 'c++', quoted`uint64_t looked_at_ = 0;`, 'looked'],
+])('the word in the name of %s of a %s is found', (_, kind, text, part) => {
+  expect(found(text, kind)).toEqual([part]);
+});
+
+test.each([
+  ['a name in a string', 'script', quoted`on('told', listener)`],
+  ['a part of another word', 'script', quoted`replaceTask(shears, overlooked, basket)`],
+  ['the member of the API', 'script', quoted`const { place } = await locks.inspect();`],
+  ['a name of the C++ library', 'c++', quoted`std::optional<int> a(std::in_place, 1);`],
   ['code in a message', 'script', quoted`fail('set \`nobody waits\` first')`],
   ['a comment inside a string', 'script', quoted`const url = 'told://nobody'`],
   ['a regular expression', 'script', quoted`const word = /nobody is told/;`],
   ['a quotation', 'script', quoted`quoted\`nobody is told\``],
-  ['a name', 'c++', quoted`Find("told", nobody);`],
+  ['a name in a string', 'c++', quoted`Find("told", reader);`],
   ['a raw string without a space', 'c++', quoted`R"(told)"`],
 ])('%s of a %s has no finding', (_, kind, text) => {
   expect(found(text, kind)).toEqual([]);
