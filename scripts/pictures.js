@@ -74,8 +74,8 @@ function drawText(text, style, column, y) {
   if (word === '') return behind;
   const start = column + text.length - text.trimStart().length;
   const name = style.size === 0 ? '' : ` class="${[...style].join(' ')}"`;
-  const place = `x="${x(start)}" y="${y + BASELINE}" textLength="${width(word)}"`;
-  return `${behind}<text${name} ${place}>${escaped(word)}</text>`;
+  const attributes = `x="${x(start)}" y="${y + BASELINE}" textLength="${width(word)}"`;
+  return `${behind}<text${name} ${attributes}>${escaped(word)}</text>`;
 }
 
 /**

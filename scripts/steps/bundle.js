@@ -237,19 +237,20 @@ function withoutIdleBytes(js, mappings) {
     const idle = begunInTemplate.has(index) ? 0 : line.length - line.trimStart().length;
     let source = -1;
     let sourceLine = -1;
-    const places = (mappings[index] ?? []).flatMap(([column, ...place]) => {
-      if (place.length === 0 || (place[0] === source && place[1] === sourceLine)) return [];
-      [source, sourceLine] = place;
+    const positions = (mappings[index] ?? []).flatMap(([column, ...position]) => {
+      if (position.length === 0 || (position[0] === source && position[1] === sourceLine))
+        return [];
+      [source, sourceLine] = position;
       return [[Math.max(0, column - idle), source, sourceLine, 0]];
     });
     const rest = line.slice(idle);
     const text = begunInTemplate.has(index + 1) ? rest : rest.trimEnd(); // behind it was a comment
-    return { text, isIdle: idle > 0 && idle === line.length, places };
+    return { text, isIdle: idle > 0 && idle === line.length, positions };
   });
   const kept = lines.filter(({ isIdle }) => !isIdle);
   return {
     js: kept.map(({ text }) => text).join('\n'),
-    mappings: encode(/** @type {any} */ (kept.map(({ places }) => places))),
+    mappings: encode(/** @type {any} */ (kept.map(({ positions }) => positions))),
   };
 }
 

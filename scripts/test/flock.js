@@ -22,10 +22,10 @@ const SUB_TEST = /^ *: (\S+) +\.\.\. (OK|FAILED)/gm;
 
 /** @param {string} tree  of util-linux */
 function findTest(tree) {
-  const places = ['tests/ts/misc/flock', 'tests/ts/flock/flock'].map((name) =>
+  const candidates = ['tests/ts/misc/flock', 'tests/ts/flock/flock'].map((name) =>
     path.join(tree, name),
   );
-  const found = places.find((file) => existsSync(file));
+  const found = candidates.find((file) => existsSync(file));
   if (found !== undefined) return found;
   throw new StepError(`no tests of flock in '${tree}': pass the path of a util-linux source tree`);
 }

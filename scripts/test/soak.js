@@ -55,7 +55,9 @@ function main(args) {
       HOLDFAST_STORM_KILLS: String(kills),
       HOLDFAST_STORM_GRANTS: String(kills * GRANTS_PER_KILL),
     }),
-    cppStep('a corrupting process', 'storm_test', 'StormCorruption*', { HOLDFAST_STORM_CORRUPTIONS: '2000000' }),
+    cppStep('a corrupting process', 'storm_test', 'StormCorruption*', {
+      HOLDFAST_STORM_CORRUPTIONS: '2000000',
+    }),
     cppStep('images behind every write', 'core_test', '*SingleSteps*', {
       HOLDFAST_SINGLE_STEP_EVERY: '50',
     }),

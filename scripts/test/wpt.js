@@ -82,15 +82,15 @@ function pagesOf(folder) {
 /**
  * @param {string} folder
  * @param {string} page
- * @param {{ place: string, url: string }} where
+ * @param {{ scope: string, url: string }} where
  * @returns {[name: string, status: string, message: string | null][]}
  */
-function runPage(folder, page, { place, url }) {
+function runPage(folder, page, { scope, url }) {
   const program = path.join(ROOT, 'test', 'wpt', 'run-page.js');
   const env = { ...process.env, HOLDFAST_URL: url, HOLDFAST_DIR: directory };
   const { stdout, stderr, status, signal } = spawnSync(
     process.execPath,
-    [program, folder, page, place],
+    [program, folder, page, scope],
     { encoding: 'utf8', env, timeout: MAX_MS, killSignal: 'SIGKILL' },
   );
   try {
@@ -103,7 +103,7 @@ function runPage(folder, page, { place, url }) {
 
 /**
  * @param {string} folder
- * @param {{ place: string, url: string }} where
+ * @param {{ scope: string, url: string }} where
  * @returns {import('../steps/suites.js').Counts}
  */
 function runPages(folder, where) {
@@ -127,7 +127,7 @@ function runPages(folder, where) {
   return { passed, failed: failures.length, skipped, failures };
 }
 
-const PLACES = ['window', 'worker'];
+const SCOPES = ['window', 'worker'];
 
 /** @param {string[]} args */
 function main([copy]) {
@@ -139,9 +139,9 @@ function main([copy]) {
     }
     conclude(
       ['shm:', 'broker:', 'local:'].flatMap((url) =>
-        PLACES.map((place) => ({
-          title: `web platform tests of locks, ${url} in a ${place}`,
-          run: () => runPages(folder, { place, url }),
+        SCOPES.map((scope) => ({
+          title: `web platform tests of locks, ${url} in a ${scope}`,
+          run: () => runPages(folder, { scope, url }),
         })),
       ),
     );

@@ -58,8 +58,8 @@ describe.each(Object.keys(PROCESS_BACKENDS))('requestSync() over %s', (backend) 
     await Promise.all(actors.map((actor, at) => actor.hold(`n${at}`)));
     for (const { pid } of actors) process.kill(pid, 'SIGKILL');
     await Promise.all(actors.map(({ ended }) => ended));
-    const ask = (_, at) => bucket.locks.requestSync(`n${at}`, { timeout }, () => 'granted');
-    expect(actors.map(ask)).toEqual(actors.map(() => 'granted'));
+    const makeRequest = (_, at) => bucket.locks.requestSync(`n${at}`, { timeout }, () => 'granted');
+    expect(actors.map(makeRequest)).toEqual(actors.map(() => 'granted'));
   });
 });
 

@@ -167,10 +167,10 @@ describe('a URL', () => {
     const urls = ['etcd://127.0.0.1:1', `etcd://127.0.0.1:${silent.address().port}`];
     try {
       const startAll = (command) => urls.map((url) => cli.start([command, '--url', url]));
-      const looking = ['ls', 'top'].flatMap(startAll);
+      const reading = ['ls', 'top'].flatMap(startAll);
       const doctors = startAll('doctor');
       const waiting = cli.start(['exec', '--url', urls[0], 'a', 'true']);
-      for (const command of looking) {
+      for (const command of reading) {
         expect(await command.ended).toEqual({ status: 69, signal: null });
         expect(command.errors).toMatch(
           /no answer from etcd:\/\/127\.0\.0\.1:\d+ in 5 s; is it there/,

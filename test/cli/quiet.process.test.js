@@ -10,7 +10,7 @@ const { CommandLine } = require('../support/cli.js');
 
 const LIBRARY = path.join(__dirname, '../../lib/index.js');
 /** Longer than a program waits before it warns of a deadlock. */
-const LOOKS_MS = 3_000;
+const CHECKS_MS = 3_000;
 
 let cli;
 afterEach(() => cli.close());
@@ -29,7 +29,7 @@ async function start(body) {
 
 /** No look finds a deadlock, and no program has a warning of one. */
 async function expectQuiet(programs) {
-  for (const end = performance.now() + LOOKS_MS; performance.now() < end; await sleep(10)) {
+  for (const end = performance.now() + CHECKS_MS; performance.now() < end; await sleep(10)) {
     expect(new BlockGraph(await cli.locks.inspect()).deadlocks).toEqual([]);
   }
   const graph = cli.run(['graph']);

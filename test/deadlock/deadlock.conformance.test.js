@@ -75,24 +75,26 @@ describeOneClient('deadlock', (run) => {
       const { emitWarning } = process; // Jest's `process` has no 'warning' events
       process.emitWarning = (message) => warnings.push(message);
       const ways = [
-        (ask) => [ask()],
-        (ask) => [ask().catch((error) => error)],
-        (ask) => [ask().then((value) => value)],
-        (ask) => [ask().finally(() => {})],
-        (ask) => [
-          ask().then(
+        (makeRequest) => [makeRequest()],
+        (makeRequest) => [makeRequest().catch((error) => error)],
+        (makeRequest) => [makeRequest().then((value) => value)],
+        (makeRequest) => [makeRequest().finally(() => {})],
+        (makeRequest) => [
+          makeRequest().then(
             (value) => value,
             (error) => error,
           ),
         ],
-        (ask) => [Promise.all([ask()])],
-        (ask) => [(async () => await ask())()],
-        (ask) => [Promise.race([ask(), new Promise(() => {})])],
-        (ask) => [
-          new Promise((resolve, reject) => setImmediate(() => ask().then(resolve, reject))),
+        (makeRequest) => [Promise.all([makeRequest()])],
+        (makeRequest) => [(async () => await makeRequest())()],
+        (makeRequest) => [Promise.race([makeRequest(), new Promise(() => {})])],
+        (makeRequest) => [
+          new Promise((resolve, reject) => setImmediate(() => makeRequest().then(resolve, reject))),
         ],
-        (ask) => [
-          new Promise((resolve, reject) => setTimeout(() => ask().then(resolve, reject), 50)),
+        (makeRequest) => [
+          new Promise((resolve, reject) =>
+            setTimeout(() => makeRequest().then(resolve, reject), 50),
+          ),
         ],
       ];
       const outcomes = ways.flatMap((way, i) =>

@@ -47,8 +47,8 @@ const namesOf = (count) => Array.from({ length: count }, (_, i) => `lock ${i}`);
 /** As many actors, in processes and threads, each of which waits for the next. */
 async function closeCircle(count, deadlock) {
   const all = namesOf(count);
-  const places = ['process', 'process', 'thread', 'thread of another process'];
-  const actors = await Promise.all(all.map((_, i) => bucket.open(places[i % places.length])));
+  const hostKinds = ['process', 'process', 'thread', 'thread of another process'];
+  const actors = await Promise.all(all.map((_, i) => bucket.open(hostKinds[i % hostKinds.length])));
   const results = await Promise.all(
     actors.map((actor, i) =>
       actor.run(takeTwo, { own: all[i], next: all[(i + 1) % count], all, deadlock }),
@@ -101,8 +101,15 @@ async function nestInOrder({ locks, name: { all, rounds, seed } }) {
 
 test(`locks taken in one order never look like a deadlock (HOLDFAST_SEED=${SEED})`, async () => {
   const all = namesOf(4);
-  const places = ['process', 'process', 'process', 'thread', 'thread', 'thread of another process'];
-  const actors = await Promise.all(places.map((place) => bucket.open(place)));
+  const hostKinds = [
+    'process',
+    'process',
+    'process',
+    'thread',
+    'thread',
+    'thread of another process',
+  ];
+  const actors = await Promise.all(hostKinds.map((hostKind) => bucket.open(hostKind)));
   const runs = actors.map((actor) =>
     actor.run(nestInOrder, { all, rounds: 15, seed: random(2 ** 31) }),
   );

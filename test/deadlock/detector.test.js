@@ -40,10 +40,10 @@ const cycle = () => ({
 /** Shows a table, which tests change, and calls a listener before each look. */
 function backendOf(table) {
   const backend = {
-    ...{ clientId: 'me', table, asked: [], walks: 0 },
+    ...{ clientId: 'me', table, requested: [], walks: 0 },
     onWalk: (/** @type {number} */ _walks) => {},
     async waitsOf(ids) {
-      backend.asked.push(...ids);
+      backend.requested.push(...ids);
       backend.walks += 1;
       backend.onWalk(backend.walks);
       return structuredClone(backend.table);
@@ -99,7 +99,7 @@ test.each([
   watchForDeadlock(backend, requestOf(1, { isEnclosing: false, enclosing }));
   watchForDeadlock(backend, requestOf(2, { enclosing }));
   await untilWalk(backend, 1);
-  expect(backend.asked).toEqual([2]);
+  expect(backend.requested).toEqual([2]);
 });
 
 test.each([7, 0xffff_fff7 | 0])(
@@ -160,14 +160,14 @@ test('a request that is not stuck for long delays no check of others', async () 
   const backend = backendOf({ held: cycle().held, pending: [cycle().pending[0]] });
   watchForDeadlock(backend, requestOf(2));
   await untilWalk(backend, 5); // the next time in three seconds
-  backend.asked.length = 0;
+  backend.requested.length = 0;
   for (const id of [5, 6]) {
     watchForDeadlock(backend, requestOf(id));
     await new Promise((resolve) => {
-      backend.onWalk = () => backend.asked.includes(id) && resolve(undefined);
+      backend.onWalk = () => backend.requested.includes(id) && resolve(undefined);
     });
   }
-  expect(backend.asked).not.toContain(2);
+  expect(backend.requested).not.toContain(2);
 });
 
 test('the cycle is read once, for the warning, however many wait in it', async () => {

@@ -14,7 +14,7 @@ const SHORT = 20_000;
 
 test('short waits beside long ones: each is looked at a few times at most', () => {
   const backend = /** @type {any} */ ({});
-  let looks = 0;
+  let checks = 0;
   const watch = (/** @type {boolean} */ isWaiting) =>
     watchForDeadlock(
       backend,
@@ -22,15 +22,15 @@ test('short waits beside long ones: each is looked at a few times at most', () =
         extras: undefined,
         isWatched: false,
         get isNestedWait() {
-          looks += 1;
+          checks += 1;
           return isWaiting;
         },
       }),
     );
   for (let i = 0; i < LONG; i += 1) watch(true);
   for (let i = 0; i < SHORT; i += 1) watch(false);
-  expect(looks).toBeLessThan(4 * (LONG + SHORT));
-  expect(looks).toBeGreaterThan(SHORT / 2); // those that have ended are not kept
+  expect(checks).toBeLessThan(4 * (LONG + SHORT));
+  expect(checks).toBeGreaterThan(SHORT / 2); // those that have ended are not kept
 });
 
 // Jest, for one, refuses to load anything when the timer of a test that is over comes.

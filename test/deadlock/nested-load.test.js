@@ -97,7 +97,7 @@ test.each(IN_PROCESS_BACKENDS)(
   async (kind) => {
     const open = OPENERS[kind](directory);
     const backends = Array.from({ length: MANAGERS }, open);
-    const looks = backends.map((backend) =>
+    const checks = backends.map((backend) =>
       jest.spyOn(backend, backend.waitsOf === undefined ? 'inspect' : 'waitsOf'),
     );
     const managers = backends.map((backend) => openLockManager({ backend }));
@@ -115,9 +115,9 @@ test.each(IN_PROCESS_BACKENDS)(
     expect(load.failures).toEqual([]);
     expect(warn).not.toHaveBeenCalled();
     // The checks for deadlocks ran all the time.
-    const count = looks.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+    const count = checks.reduce((sum, { mock }) => sum + mock.calls.length, 0);
     expect(count).toBeGreaterThan(MINUTES * 20);
-    console.info(`${kind}: ${load.requests} requests, ${count} looks`);
+    console.info(`${kind}: ${load.requests} requests, ${count} checks`);
     for (const locks of managers) locks.close();
   },
   60_000 + MINUTES * 30_000,

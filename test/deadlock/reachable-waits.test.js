@@ -60,14 +60,14 @@ const detailOf = (name, requestId, { token = null, enclosingToken = null, mode }
 });
 
 /** Returns one snapshot after the other, and the last one from then on. */
-function backendOf(...looks) {
-  const asked = [];
+function backendOf(...snapshots) {
+  const requested = [];
   return {
     clientId: 'me',
-    asked,
+    requested,
     waitsOf: async (ids, options) => {
-      asked.push(options.withQueues);
-      return structuredClone(looks[Math.min(asked.length, looks.length) - 1]);
+      requested.push(options.withQueues);
+      return structuredClone(snapshots[Math.min(requested.length, snapshots.length) - 1]);
     },
   };
 }
@@ -97,7 +97,7 @@ test('a look that is of one moment is enough', async () => {
     { held: [], pending: [] },
   );
   expect((await new ReachableWaits(fake, () => true).inspect([1])).held).toEqual([stays]);
-  expect(fake.asked).toEqual([true]);
+  expect(fake.requested).toEqual([true]);
 });
 
 test('a request whose holder waits for nothing is not stuck, and no queue is read', async () => {
@@ -106,7 +106,7 @@ test('a request whose holder waits for nothing is not stuck, and no queue is rea
     pending: [detailOf('a', 2)],
   });
   expect(await new ReachableWaits(fake, () => true).findStuck([2])).toEqual(new Set());
-  expect(fake.asked).toEqual([false]);
+  expect(fake.requested).toEqual([false]);
 });
 
 test('a shared request beside stuck shared holders may be stuck: its queue is not known', async () => {

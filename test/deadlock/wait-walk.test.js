@@ -34,7 +34,7 @@ describe('walkWaits()', () => {
   });
 
   /** Each request a millisecond after the one before. */
-  function ask(agent, name, { enclosing, holdLimit = 0, mode = 'exclusive' } = {}) {
+  function makeRequest(agent, name, { enclosing, holdLimit = 0, mode = 'exclusive' } = {}) {
     time += 1;
     const extras = { ...NO_EXTRAS, holdLimit, enclosing };
     const entry = table.request(agent, new RecordedRequest(name, { mode, extras }));
@@ -51,74 +51,74 @@ describe('walkWaits()', () => {
 
   test('reads the request and its holder, and nothing else', async () => {
     const [a, b, c] = agents;
-    ask(a, 'n');
-    ask(c, 'elsewhere');
-    ask(a, 'elsewhere');
-    expect(await walk(ask(b, 'n'))).toMatchObject({ held: ['n'], pending: ['n'] });
+    makeRequest(a, 'n');
+    makeRequest(c, 'elsewhere');
+    makeRequest(a, 'elsewhere');
+    expect(await walk(makeRequest(b, 'n'))).toMatchObject({ held: ['n'], pending: ['n'] });
   });
 
   test('reads what the holder waits for inside its callback', async () => {
     const [a, b, c] = agents;
-    const outer = ask(a, 'n');
-    ask(c, 'inner');
+    const outer = makeRequest(a, 'n');
+    makeRequest(c, 'inner');
     // The option `deadlock` is beside the token.
     const { tokenHigh, tokenLow } = outer.request;
-    ask(a, 'inner', { enclosing: { tokenHigh: (tokenHigh | (1 << 30)) >>> 0, tokenLow } });
-    const found = await walk(ask(b, 'n'));
+    makeRequest(a, 'inner', { enclosing: { tokenHigh: (tokenHigh | (1 << 30)) >>> 0, tokenLow } });
+    const found = await walk(makeRequest(b, 'n'));
     expect(found).toMatchObject({ held: ['inner', 'n'], pending: ['inner', 'n'] });
   });
 
   test('reads through a lock that is held inside another', async () => {
     const [a, b, c] = agents;
-    const outer = ask(a, 'outer');
-    const middle = ask(a, 'middle', { enclosing: outer.request });
-    ask(c, 'inner');
-    ask(a, 'inner', { enclosing: middle.request });
-    expect((await walk(ask(b, 'outer'))).held).toEqual(['inner', 'middle', 'outer']);
+    const outer = makeRequest(a, 'outer');
+    const middle = makeRequest(a, 'middle', { enclosing: outer.request });
+    makeRequest(c, 'inner');
+    makeRequest(a, 'inner', { enclosing: middle.request });
+    expect((await walk(makeRequest(b, 'outer'))).held).toEqual(['inner', 'middle', 'outer']);
   });
 
   test('passes over what the holder waits for outside', async () => {
     const [a, b, c] = agents;
-    ask(a, 'n');
-    const other = ask(a, 'other');
-    ask(c, 'inner');
-    ask(a, 'inner', { enclosing: other.request });
-    expect((await walk(ask(b, 'n'))).held).toEqual(['n']);
+    makeRequest(a, 'n');
+    const other = makeRequest(a, 'other');
+    makeRequest(c, 'inner');
+    makeRequest(a, 'inner', { enclosing: other.request });
+    expect((await walk(makeRequest(b, 'n'))).held).toEqual(['n']);
   });
 
   test('follows the other agents of a thread', async () => {
     const [a, b, c] = agents;
     const second = toAgent('a');
     agents.push(second);
-    const outer = ask(a, 'n');
-    ask(c, 'inner');
-    ask(second, 'inner', { enclosing: outer.request });
-    expect((await walk(ask(b, 'n'))).held).toEqual(['inner', 'n']);
+    const outer = makeRequest(a, 'n');
+    makeRequest(c, 'inner');
+    makeRequest(second, 'inner', { enclosing: outer.request });
+    expect((await walk(makeRequest(b, 'n'))).held).toEqual(['inner', 'n']);
   });
 
   test('passes over a holder whose time is limited', async () => {
     const [a, b, c] = agents;
-    const outer = ask(a, 'n', { holdLimit: 60_000 });
-    ask(c, 'inner');
-    ask(a, 'inner', { enclosing: outer.request });
-    expect((await walk(ask(b, 'n'))).held).toEqual(['n']);
+    const outer = makeRequest(a, 'n', { holdLimit: 60_000 });
+    makeRequest(c, 'inner');
+    makeRequest(a, 'inner', { enclosing: outer.request });
+    expect((await walk(makeRequest(b, 'n'))).held).toEqual(['n']);
     table.remove(outer); // and its timer
   });
 
   test('requests that another thread made inside a lock of that name are not read', async () => {
     const [a, b, c] = agents;
-    const outer = ask(a, 'n');
-    ask(c, 'foreign');
-    ask(b, 'foreign', { enclosing: outer.request });
-    expect((await walk(ask(b, 'n'), ALL)).held).toEqual(['n']);
+    const outer = makeRequest(a, 'n');
+    makeRequest(c, 'foreign');
+    makeRequest(b, 'foreign', { enclosing: outer.request });
+    expect((await walk(makeRequest(b, 'n'), ALL)).held).toEqual(['n']);
   });
 
   test('reads the queue only where it is asked to, and in its order', async () => {
     const [a, b, c] = agents;
-    ask(a, 'n');
-    ask(c, 'n');
-    const start = ask(b, 'n');
-    ask(a, 'n', { mode: 'shared' });
+    makeRequest(a, 'n');
+    makeRequest(c, 'n');
+    const start = makeRequest(b, 'n');
+    makeRequest(a, 'n', { mode: 'shared' });
     expect((await walk(start)).pending).toEqual(['n']);
     const { pending } = (await walk(start, ALL)).details;
     expect(pending.map(({ clientId }) => clientId)).toEqual(['c', 'b', 'a']);
@@ -126,7 +126,7 @@ describe('walkWaits()', () => {
 
   test('requests of one moment come in the order in which they were made', async () => {
     const [a] = agents;
-    ask(a, 'n');
+    makeRequest(a, 'n');
     const labels = ['a', 'b', 'c', 'd'];
     const [, , third] = labels.map((label) =>
       table.request(a, new RecordedRequest('n', { extras: { ...NO_EXTRAS, label } })),
@@ -137,18 +137,18 @@ describe('walkWaits()', () => {
 
   test('ends where locks seem to be inside each other', async () => {
     const [a, b, c] = agents;
-    const one = ask(a, 'one', { enclosing: { tokenHigh: 1, tokenLow: 1 } });
-    const two = ask(a, 'two', { enclosing: one.request });
+    const one = makeRequest(a, 'one', { enclosing: { tokenHigh: 1, tokenLow: 1 } });
+    const two = makeRequest(a, 'two', { enclosing: one.request });
     one.request.extras.enclosing = two.request; // damage
-    ask(c, 'inner');
-    ask(a, 'inner', { enclosing: two.request });
-    expect((await walk(ask(b, 'one'), ALL)).held).toEqual(['inner', 'one', 'two']);
+    makeRequest(c, 'inner');
+    makeRequest(a, 'inner', { enclosing: two.request });
+    expect((await walk(makeRequest(b, 'one'), ALL)).held).toEqual(['inner', 'one', 'two']);
   });
 
   test('passes over requests that have ended', async () => {
     const [a, b] = agents;
-    const holder = ask(a, 'n');
-    const start = ask(b, 'n');
+    const holder = makeRequest(a, 'n');
+    const start = makeRequest(b, 'n');
     table.remove(start);
     expect(await walk(start, ALL)).toMatchObject({ held: [], pending: [] });
     expect((await walk(holder, ALL)).pending).toEqual([]);
@@ -156,10 +156,10 @@ describe('walkWaits()', () => {
 
   test('leaves out what has changed before it was read: the rest is of one moment', async () => {
     const [a, b] = agents;
-    const holder = ask(a, 'n');
-    const start = ask(b, 'n');
-    for (let i = 0; i < 50_000; i += 1) ask(a, 'n'); // far more than one piece
-    const last = ask(a, 'n');
+    const holder = makeRequest(a, 'n');
+    const start = makeRequest(b, 'n');
+    for (let i = 0; i < 50_000; i += 1) makeRequest(a, 'n'); // far more than one piece
+    const last = makeRequest(a, 'n');
     const walking = table.waitsOf([start], ALL, b, () => a.entries);
     table.remove(holder); // has been read by now; its successor was queued at that moment
     table.remove(last);
@@ -201,22 +201,22 @@ describe.each(Object.keys(OPENERS))('waitsOf() of %s', (kind) => {
     cleanUp();
   });
 
-  const ask = (by, name, extras) => {
+  const makeRequest = (by, name, extras) => {
     const request = new RecordedRequest(name, { extras: extras && { ...NO_EXTRAS, ...extras } });
     const outcome = by.enqueue(request);
     return { request, isGranted: outcome === GRANTED ? undefined : request.until('granted') };
   };
   const hold = async (by, name, extras) => {
-    const { request, isGranted } = ask(by, name, extras);
+    const { request, isGranted } = makeRequest(by, name, extras);
     await isGranted;
     return request;
   };
 
   test('reads nothing of a name that is not reached, however many wait for it', async () => {
     await hold(other, 'elsewhere');
-    for (let i = 0; i < 1000; i += 1) ask(other, 'elsewhere');
+    for (let i = 0; i < 1000; i += 1) makeRequest(other, 'elsewhere');
     await hold(other, 'n');
-    const { request } = ask(backend, 'n');
+    const { request } = makeRequest(backend, 'n');
     const { held, pending } = await backend.waitsOf([request.backendId], ALL);
     expect([namesOf(held), namesOf(pending)]).toEqual([['n'], ['n']]);
   });
@@ -224,8 +224,8 @@ describe.each(Object.keys(OPENERS))('waitsOf() of %s', (kind) => {
   test('gives the details that inspect() gives, also of what is inside', async () => {
     const outer = await hold(other, 'n', { label: 'outer' });
     await hold(backend, 'inner');
-    ask(other, 'inner', { enclosing: outer });
-    const { request } = ask(backend, 'n', { limit: 3 });
+    makeRequest(other, 'inner', { enclosing: outer });
+    const { request } = makeRequest(backend, 'n', { limit: 3 });
     const strip = ({ held, pending }) =>
       [...held, ...pending]
         .map((detail) => ({ ...detail, waited: 0, held: 0 }))
@@ -237,7 +237,7 @@ describe.each(Object.keys(OPENERS))('waitsOf() of %s', (kind) => {
 
   test('passes over requests that have ended', async () => {
     await hold(other, 'n');
-    const { request } = ask(backend, 'n');
+    const { request } = makeRequest(backend, 'n');
     const { backendId } = request;
     backend.cancel(request);
     expect(await backend.waitsOf([backendId, 99], ALL)).toMatchObject({ held: [], pending: [] });

@@ -18,7 +18,7 @@ jest.mock('../../lib/backends/remote/session-link.js', () => ({
 
     block(timeout, isEnough, onMessage = this.#onMessage) {
       while (!isEnough()) {
-        const message = mockTold.shift();
+        const message = mockMessages.shift();
         this.isOver = message?.type === 'over';
         if (message !== undefined) onMessage(message);
         else if (timeout < Infinity) return;
@@ -33,10 +33,10 @@ const { openLockManager } = require('../../lib/index.js');
 
 // The session's thread is a list of what it says to a thread that is blocked.
 
-let mockTold;
+let mockMessages;
 let locks;
 beforeEach(() => {
-  mockTold = [];
+  mockMessages = [];
   locks = openLockManager({ backend: openEtcdBackend('etcd://127.0.0.1:9') });
 });
 afterEach(() => locks.close());
@@ -47,7 +47,7 @@ const over = { type: 'over', error: new Error('the thread is out of resources') 
 
 test('requestSync() throws what the cluster refuses the request with', () => {
   const error = { name: 'QuotaExceededError', message: 'request is too large' };
-  mockTold = [{ type: 'failed', number: 1, error }, granted(2), ended(2)];
+  mockMessages = [{ type: 'failed', number: 1, error }, granted(2), ended(2)];
   expect(() => locks.requestSync('a', () => {})).toThrow(
     expect.objectContaining({ name: 'QuotaExceededError' }),
   );
@@ -55,19 +55,19 @@ test('requestSync() throws what the cluster refuses the request with', () => {
 });
 
 test('requestSync() says so when the thread of the session ends; the next call starts another', () => {
-  mockTold = [over];
+  mockMessages = [over];
   const failed = expect.objectContaining({
     name: 'InvalidStateError',
     message: expect.stringContaining('of resources'),
   });
   expect(() => locks.requestSync('a', () => {})).toThrow(failed);
-  mockTold = [granted(2), ended(2)];
+  mockMessages = [granted(2), ended(2)];
   expect(locks.requestSync('a', () => 'ran')).toBe('ran');
 });
 
 test('a watch rejects when the thread of the session ends; the next one is open', async () => {
   const event = locks.watch().next();
-  mockTold = [over];
+  mockMessages = [over];
   expect(() => locks.isLocked('a')).toThrow('of resources');
   await expect(event).rejects.toMatchObject({ name: 'InvalidStateError' });
   const next = locks.watch().next();
@@ -76,7 +76,7 @@ test('a watch rejects when the thread of the session ends; the next one is open'
 });
 
 test('so does isLocked()', () => {
-  mockTold = [over];
+  mockMessages = [over];
   expect(() => locks.isLocked('a')).toThrow(expect.objectContaining({ name: 'InvalidStateError' }));
 });
 
@@ -86,7 +86,7 @@ test('isLocked() says so where no cluster is reached', () => {
     message: expect.stringContaining('is it reached'),
   };
   expect(() => locks.isLocked('a')).toThrow(expect.objectContaining(unanswered));
-  mockTold = [
+  mockMessages = [
     { type: 'reply', id: 1, value: true },
     { type: 'reply', id: 2, value: false },
   ];
@@ -95,14 +95,14 @@ test('isLocked() says so where no cluster is reached', () => {
 
 test('a lock that is lost with its session says so', async () => {
   const held = locks.request('a', () => {
-    mockTold = [
+    mockMessages = [
       { type: 'lost', number: 1, reason: 'disconnected' },
       { type: 'reply', id: 2, value: false },
     ];
     locks.isLocked('b');
     return new Promise(() => {});
   });
-  mockTold = [granted(1), { type: 'reply', id: 1, value: false }];
+  mockMessages = [granted(1), { type: 'reply', id: 1, value: false }];
   locks.isLocked('b');
   await expect(held).rejects.toMatchObject({
     reason: 'disconnected',
@@ -111,14 +111,14 @@ test('a lock that is lost with its session says so', async () => {
 });
 
 test('a lock whose release meets the end of the thread is lost', () => {
-  mockTold = [granted(1), over];
+  mockMessages = [granted(1), over];
   expect(() => locks.requestSync('a', () => 'ran')).toThrow(
     expect.objectContaining({ reason: 'disconnected' }),
   );
 });
 
 test('so is one around a requestSync() that meets it', () => {
-  mockTold = [granted(1), over];
+  mockMessages = [granted(1), over];
   let inner;
   const outer = () =>
     locks.requestSync('a', () => {
@@ -140,7 +140,7 @@ test('requests of the event loop are notified of it after the call that is block
   });
   const waiting = locks.request('b', () => {});
   for (const promise of [held, waiting]) promise.catch(() => {}); // looked at below
-  mockTold = [granted(1), { type: 'reply', id: 1, value: false }, over];
+  mockMessages = [granted(1), { type: 'reply', id: 1, value: false }, over];
   locks.isLocked('c');
   await null;
   await new Promise(setImmediate);

@@ -34,7 +34,7 @@ function requestSync(locks) {
   }
 }
 
-async function ask() {
+async function makeRequest() {
   if (process.env.HOLDFAST_TEST_SESSION === 'starts not') return [waitForStart()];
   const locks = openLockManager({ backend: openEtcdBackend(NOWHERE) });
   const outcome =
@@ -48,7 +48,7 @@ async function main() {
     process.on('warning', ({ code, message }) => resolve(warnings.push({ code, message })));
   });
   const alive = setInterval(() => {}, 1000);
-  const outcome = await ask();
+  const outcome = await makeRequest();
   if (process.env.HOLDFAST_TEST_SESSION !== 'exits') await warned;
   clearInterval(alive);
   process.stdout.write(JSON.stringify({ outcome, warnings }));

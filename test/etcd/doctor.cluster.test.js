@@ -146,8 +146,8 @@ test('users: a wrong password, none, no right to write, none to read', async () 
   expect(wrong.stdout).toMatch(/^FAIL {2}keys below 'app' cannot be read or written: /m);
   expect(wrong.stdout).toMatch(/→ the user or the password is wrong/);
 
-  const nobody = as('');
-  expect(nobody.stdout).toMatch(/→ the cluster wants a user/);
+  const noUser = as('');
+  expect(noUser.stdout).toMatch(/→ the cluster wants a user/);
 
   const reader = as('reader:pass@');
   expect(reader.stdout).toMatch(
@@ -162,7 +162,7 @@ test('users: a wrong password, none, no right to write, none to read', async () 
 
   const elsewhere = as('app:pass@', 'other');
   expect(elsewhere.stdout).toMatch(/^FAIL {2}keys below 'other' cannot be read or written/m);
-  for (const { status } of [wrong, nobody, reader, writer, elsewhere]) expect(status).toBe(1);
+  for (const { status } of [wrong, noUser, reader, writer, elsewhere]) expect(status).toBe(1);
 });
 
 test('a used up quota is a fault, with what to do', async () => {

@@ -14,24 +14,24 @@ const {
 
 // The reuse of a request's id, and messages that come too late for its previous request.
 
-const THEFT = '{"stolen":true,"token":"7"}';
+const STEAL = '{"stolen":true,"token":"7"}';
 
 let notices;
 let session;
 let queue;
 let changes;
 let stored;
-let ask;
+let makeRequest;
 let answer;
 let findOut;
 beforeEach(() => {
-  ({ notices, session, queue, changes, stored, ask, answer, findOut } = playNameQueue());
+  ({ notices, session, queue, changes, stored, makeRequest, answer, findOut } = playNameQueue());
 });
 afterEach(() => queue.close());
 
 /** Takes the lock, and gives it back. */
 async function takeAndRelease(number) {
-  const request = ask(number, {});
+  const request = makeRequest(number, {});
   await answer('5', true);
   queue.end(request);
   await answer('6', true);
@@ -40,13 +40,13 @@ async function takeAndRelease(number) {
 
 test('it is used again after its release', async () => {
   const first = await takeAndRelease(1);
-  const second = ask(2, {});
+  const second = makeRequest(2, {});
   expect(second.id).toBe(first.id);
   expect(second.value).not.toBe(first.value);
 });
 
 test('it is not used again while the release is in doubt', async () => {
-  const first = ask(1, {});
+  const first = makeRequest(1, {});
   await answer('5', true);
   queue.end(first);
   await turn(); // it is under way
@@ -55,31 +55,31 @@ test('it is not used again while the release is in doubt', async () => {
   expect(other.id).not.toBe(first.id);
   await findOut();
   expect(notices).toEqual(['granted 1', 'ended 1 undefined']);
-  expect(ask(3, {}).id).toBe(first.id);
+  expect(makeRequest(3, {}).id).toBe(first.id);
 });
 
 test('it is used again after the request has left the queue', async () => {
-  const first = ask(1, {});
+  const first = makeRequest(1, {});
   await answer('5', false);
   queue.end(first);
   await answer('6', true, [{ response_txn: { succeeded: true } }, { response_txn: {} }]);
   expect(notices).toEqual(['queued 1', 'ended 1 undefined']);
-  expect(ask(2, {}).id).toBe(first.id);
+  expect(makeRequest(2, {}).id).toBe(first.id);
 });
 
 test('it is used again after the request was refused', async () => {
-  const first = ask(1, { ifAvailable: true });
+  const first = makeRequest(1, { ifAvailable: true });
   await answer('5', false);
-  expect(ask(2, {}).id).toBe(first.id);
+  expect(makeRequest(2, {}).id).toBe(first.id);
 });
 
 test('it is used again if the request was ended before it was sent', async () => {
-  const first = ask(1, {});
+  const first = makeRequest(1, {});
   await turn();
-  const second = ask(2, {});
+  const second = makeRequest(2, {});
   second.isEnding = true; // a step that may come later
   await answer('5', false);
-  const third = ask(3, {});
+  const third = makeRequest(3, {});
   await turn();
   expect(third.id).toBe(second.id);
   queue.end(second);
@@ -90,16 +90,16 @@ test('it is used again if the request was ended before it was sent', async () =>
 });
 
 test('it is not used again after a failure', async () => {
-  const first = ask(1, {});
+  const first = makeRequest(1, {});
   await turn();
   changes.shift().reject(new Error('refused'));
   await turn();
   expect(notices).toEqual(['failed 1']);
-  expect(ask(2, {}).id).not.toBe(first.id);
+  expect(makeRequest(2, {}).id).not.toBe(first.id);
 });
 
 test('the id of a stolen lock is used again when nothing is left of it', async () => {
-  const first = ask(1, {});
+  const first = makeRequest(1, {});
   await answer('5', true);
   queue.onNotification(first, { revision: '8', value: '{"stolen":true,"token":"5"}' });
   const other = requestOf(2, { name: 'b' });
@@ -107,11 +107,11 @@ test('the id of a stolen lock is used again when nothing is left of it', async (
   expect(other.id).not.toBe(first.id);
   expect(removedBy(changes[0])).toEqual(keysOf(first));
   await answer('9', true);
-  expect(ask(3, {}).id).toBe(first.id);
+  expect(makeRequest(3, {}).id).toBe(first.id);
 });
 
 test('the id of a lock that is stolen during its release is used again after that, too', async () => {
-  const first = ask(1, {});
+  const first = makeRequest(1, {});
   await answer('5', true);
   queue.end(first);
   await turn();
@@ -124,7 +124,7 @@ test('the id of a lock that is stolen during its release is used again after tha
   expect(other.id).not.toBe(first.id);
   expect(removedBy(changes[0])).toEqual(keysOf(first));
   await answer('10', true);
-  expect(ask(3, {}).id).toBe(first.id);
+  expect(makeRequest(3, {}).id).toBe(first.id);
 });
 
 test('a stealer reports which lock it has stolen', async () => {
@@ -132,7 +132,7 @@ test('a stealer reports which lock it has stolen', async () => {
   previousHolder.id = toRequestId(toLeaseId('8'), 1);
   const key = bytes(nameKeys.heldKey('x', previousHolder.id));
   stored.set(nameKeys.held, { key, create_revision: '5' });
-  ask(1, { steal: true });
+  makeRequest(1, { steal: true });
   await turn();
   const [{ request_put: notification }] = changes[0].success.at(-1).request_txn.success;
   expect(textOf(notification.key)).toBe(bucket.notification(previousHolder.id));
@@ -140,11 +140,11 @@ test('a stealer reports which lock it has stolen', async () => {
 });
 
 test('an erased key is not erased once more, when another request has its id', async () => {
-  const first = ask(1, {});
+  const first = makeRequest(1, {});
   await answer('6', false);
-  for (const revision of ['8', '9']) queue.onNotification(first, { revision, value: THEFT });
+  for (const revision of ['8', '9']) queue.onNotification(first, { revision, value: STEAL });
   await answer('10', true);
-  const second = ask(2, {});
+  const second = makeRequest(2, {});
   expect(second.id).toBe(first.id);
   await answer('11', true);
   await turn();
@@ -153,27 +153,27 @@ test('an erased key is not erased once more, when another request has its id', a
 });
 
 test('the id of a lock that a stealer of the same session has is used again at once', async () => {
-  const first = ask(1, {});
+  const first = makeRequest(1, {});
   await answer('5', true);
-  ask(2, { steal: true });
+  makeRequest(2, { steal: true });
   await answer('9', true);
-  const third = ask(3, {});
+  const third = makeRequest(3, {});
   await turn();
   expect(third.id).toBe(first.id);
 });
 
 test('the ids of requests that enter together rise with their order', async () => {
   const shared = { mode: 'shared' };
-  const before = [1, 2, 3].map((number) => ask(number, shared));
+  const before = [1, 2, 3].map((number) => makeRequest(number, shared));
   for (const revision of ['5', '6', '7']) await answer(revision, true);
   for (const number of [2, 0, 1]) {
     queue.end(before[number]);
     await answer('8', true);
   }
-  const holder = ask(4, {});
+  const holder = makeRequest(4, {});
   await answer('9', false);
   void queue.after(async () => {});
-  const together = [5, 6, 7].map((number) => ask(number, {}));
+  const together = [5, 6, 7].map((number) => makeRequest(number, {}));
   await answer('10', true);
   await turn();
   const ids = together.map(({ id }) => id);
@@ -185,7 +185,7 @@ describe('a steal that an earlier version reports, without a token', () => {
   const EARLIER = '{"stolen":true}';
 
   test('of this request: it is lost', async () => {
-    const request = ask(1, {});
+    const request = makeRequest(1, {});
     await answer('5', true);
     stored.set(bucket.notification(request.id), { value: Buffer.from(EARLIER), mod_revision: '8' });
     queue.onNotification(request, { revision: '8', value: EARLIER });
@@ -195,7 +195,7 @@ describe('a steal that an earlier version reports, without a token', () => {
   });
 
   test('of the previous request with the id: this one has its lock', async () => {
-    const request = ask(1, {});
+    const request = makeRequest(1, {});
     await answer('5', true);
     stored.set(nameKeys.heldKey('x', request.id), { create_revision: '5' });
     queue.onNotification(request, { revision: '8', value: EARLIER });
@@ -208,9 +208,9 @@ describe('a steal that an earlier version reports, without a token', () => {
 });
 
 test('a notification that is left of one before does not look like a steal', async () => {
-  const request = ask(1, {});
+  const request = makeRequest(1, {});
   await turn();
   request.usedAfter = 7n;
-  stored.set(bucket.notification(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
+  stored.set(bucket.notification(request.id), { value: Buffer.from(STEAL), mod_revision: '8' });
   expect(await changes[0].recover()).toBeUndefined(); // it is asked for again
 });

@@ -131,10 +131,10 @@ test('a table that refuses a request ends no session: the cluster notices deaths
   second.close(); // the first one looks who is next
   await settle();
   expect(revoked).toEqual([['1', '2']]);
-  const thief = new LocalBackend(table);
+  const stealer = new LocalBackend(table);
   const steal = { name: 'poke cluster 1', mode: 'exclusive', steal: true };
-  expect(thief.enqueue(steal)).toBe(GRANTED); // the first one cannot listen again
+  expect(stealer.enqueue(steal)).toBe(GRANTED); // the first one cannot listen again
   await settle();
-  thief.release(steal);
+  stealer.release(steal);
   first.close();
 });

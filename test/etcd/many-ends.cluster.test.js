@@ -94,13 +94,13 @@ test('a request that is granted while it leaves with others gives its lock back'
 });
 
 test('a steal notifies all of very many holders', async () => {
-  const thief = openLockManager({ url: cluster.url('many') });
+  const stealer = openLockManager({ url: cluster.url('many') });
   const most = 2_500;
   try {
     const held = Array.from({ length: most }, () => locks.acquire('a', { mode: 'shared' }));
     const lost = (await Promise.all(held)).map(({ signal }) => once(signal, 'abort'));
-    const watch = thief.watch('a');
-    expect(await thief.request('a', { steal: true }, () => 'stolen')).toBe('stolen');
+    const watch = stealer.watch('a');
+    expect(await stealer.request('a', { steal: true }, () => 'stolen')).toBe('stolen');
     await Promise.all(lost);
     const types = [];
     for await (const { type } of watch) {
@@ -109,7 +109,7 @@ test('a steal notifies all of very many holders', async () => {
     }
     expect(types).toEqual([...Array(most).fill('stolen'), 'granted']);
   } finally {
-    thief.close();
+    stealer.close();
   }
 });
 

@@ -34,30 +34,30 @@ let session;
 let queue;
 let changes;
 let stored;
-let ask;
+let makeRequest;
 let answer;
 let findOut;
 beforeEach(() => {
-  ({ notices, session, queue, changes, stored, ask, answer, findOut } = playNameQueue());
+  ({ notices, session, queue, changes, stored, makeRequest, answer, findOut } = playNameQueue());
 });
 afterEach(() => queue.close());
 
-const THEFT = '{"stolen":true,"token":"7"}';
+const STEAL = '{"stolen":true,"token":"7"}';
 
-test('a thief is granted the lock after its previousHolder of the same session has lost it', async () => {
-  ask(1, {});
+test('a stealer is granted the lock after its previousHolder of the same session has lost it', async () => {
+  makeRequest(1, {});
   await answer('5', true);
-  ask(2, { steal: true });
+  makeRequest(2, { steal: true });
   await answer('9', true);
   expect(notices).toEqual(['granted 1', 'lost 1', 'granted 2']);
 });
 
 test('a lock that was granted after a steal is not lost to it, though the answer comes late', async () => {
-  ask(1, {});
+  makeRequest(1, {});
   await answer('5', true);
-  const second = ask(2, {});
+  const second = makeRequest(2, {});
   await answer('6', false);
-  ask(3, { steal: true });
+  makeRequest(3, { steal: true });
   await turn();
   queue.onNotification(second, { revision: '12', value: '{"heads":[]}' });
   await answer('9', true);
@@ -65,38 +65,38 @@ test('a lock that was granted after a steal is not lost to it, though the answer
 });
 
 test('a lock that was stolen before its grant was known is not asked for again', async () => {
-  const request = ask(1, {});
-  stored.set(bucket.notification(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
+  const request = makeRequest(1, {});
+  stored.set(bucket.notification(request.id), { value: Buffer.from(STEAL), mod_revision: '8' });
   await findOut();
   expect(notices).toEqual(['granted 1', 'lost 1']);
   expect(removedBy(changes[0])).toEqual(keysOf(request));
 });
 
 test('of a stolen lock nothing is left, though it was asked for once more', async () => {
-  const request = ask(1, {});
+  const request = makeRequest(1, {});
   await answer('6', false);
-  queue.onNotification(request, { revision: '8', value: THEFT });
+  queue.onNotification(request, { revision: '8', value: STEAL });
   await turn();
   expect(notices).toEqual(['queued 1', 'granted 1', 'lost 1']);
   expect(removedBy(changes[0])).toEqual(keysOf(request));
 });
 
 test('a lock that was stolen while its release was in doubt is lost', async () => {
-  const request = ask(1, {});
+  const request = makeRequest(1, {});
   await answer('5', true);
   queue.end(request);
-  stored.set(bucket.notification(request.id), { value: Buffer.from(THEFT), mod_revision: '8' });
+  stored.set(bucket.notification(request.id), { value: Buffer.from(STEAL), mod_revision: '8' });
   await findOut();
   expect(notices).toEqual(['granted 1', 'ended 1 stolen']);
 });
 
 test('requests that followed in doubt leave the places that they took', async () => {
   const shared = { mode: 'shared' };
-  const first = ask(1, shared);
+  const first = makeRequest(1, shared);
   await answer('6', false);
   void queue.after(async () => {}); // so that both follow in one change
-  const second = ask(2, shared);
-  const third = ask(3, {});
+  const second = makeRequest(2, shared);
+  const third = makeRequest(3, {});
   await turn();
   queue.onNotification(first, { revision: '8', value: '{"heads":[]}' });
   stored.set(nameKeys.heldKey('s', second.id), { create_revision: '9' });
@@ -121,7 +121,7 @@ describe('a request, and right after it the release of the lock that the session
       .map(({ request_put: { key } }) => textOf(key));
 
   async function hold(heads) {
-    const request = ask(1, {});
+    const request = makeRequest(1, {});
     if (heads === undefined) {
       await answer('5', true);
     } else {
@@ -134,7 +134,7 @@ describe('a request, and right after it the release of the lock that the session
 
   test('are one change, which grants the request where no other waits', async () => {
     const first = await hold();
-    const second = ask(2, {});
+    const second = makeRequest(2, {});
     queue.end(first);
     await turn();
     expect(changes).toHaveLength(1);
@@ -147,7 +147,7 @@ describe('a request, and right after it the release of the lock that the session
 
   test('are one change, which grants the lock to the first that waits', async () => {
     const first = await hold([other]);
-    const second = ask(2, {});
+    const second = makeRequest(2, {});
     queue.end(first);
     await turn();
     expect(givenBy(changes[0])).toEqual([
@@ -162,7 +162,7 @@ describe('a request, and right after it the release of the lock that the session
 
   test('are two changes where another waits that the session does not know', async () => {
     const first = await hold();
-    const second = ask(2, {});
+    const second = makeRequest(2, {});
     queue.end(first);
     const stands = {
       key: Buffer.from(nameKeys.queueKey('x', OTHER)),
@@ -189,7 +189,7 @@ describe('a request, and right after it the release of the lock that the session
   };
 
   async function holdOf(notification) {
-    const request = ask(1, {});
+    const request = makeRequest(1, {});
     await answer('4', false);
     queue.onNotification(request, { revision: '5', value: JSON.stringify(notification) });
     return request;
@@ -197,7 +197,7 @@ describe('a request, and right after it the release of the lock that the session
 
   test('the next holder is notified of the request, if no other has come', async () => {
     const first = await holdOf({ heads: [other], isAll: true });
-    const second = ask(2, {});
+    const second = makeRequest(2, {});
     queue.end(first);
     await turn();
     const [{ request_txn: decision }] = changes[0].success;
@@ -209,7 +209,7 @@ describe('a request, and right after it the release of the lock that the session
 
   test('nothing is claimed of the queue where others may wait', async () => {
     const first = await holdOf({ heads: [other] });
-    ask(2, {});
+    makeRequest(2, {});
     queue.end(first);
     await turn();
     const [{ request_txn: decision }] = changes[0].success;
@@ -235,7 +235,7 @@ describe('a request, and right after it the release of the lock that the session
 
   test('of a stolen lock the request enters alone', async () => {
     const first = await hold();
-    const second = ask(2, {});
+    const second = makeRequest(2, {});
     queue.end(first);
     await answer('9', false);
     await answer('10', false);
@@ -247,7 +247,7 @@ describe('a request, and right after it the release of the lock that the session
 
   test('enter and leave one after the other where the cluster refuses both at once', async () => {
     const first = await hold();
-    ask(2, {});
+    makeRequest(2, {});
     queue.end(first);
     await turn();
     changes.shift().reject(Object.assign(new Error('no room'), { isFinal: true }));
@@ -262,7 +262,7 @@ describe('a request, and right after it the release of the lock that the session
     ['waits, the lock was not given away', ['held 1', 'waits 2'], ['queued 2']],
     ['waits, the lock was stolen then', ['stolen 1', 'waits 2'], ['queued 2', 'ended 1 stolen']],
   ])('in doubt: the request %s', async (_what, found, expected) => {
-    const requests = [undefined, await hold(), ask(2, {})];
+    const requests = [undefined, await hold(), makeRequest(2, {})];
     queue.end(requests[1]);
     await turn();
     for (const [what, number] of found.map((it) => it.split(' '))) {
@@ -273,7 +273,7 @@ describe('a request, and right after it the release of the lock that the session
         stolen: [bucket.notification(id), '10'],
       }[what];
       stored.set(key, {
-        value: Buffer.from(THEFT),
+        value: Buffer.from(STEAL),
         create_revision: created,
         mod_revision: created,
       });
@@ -285,7 +285,7 @@ describe('a request, and right after it the release of the lock that the session
 
   test('in doubt: nothing has happened, so both are asked for again', async () => {
     const first = await hold();
-    ask(2, {});
+    makeRequest(2, {});
     queue.end(first);
     await turn();
     stored.set(nameKeys.heldKey('x', first.id), { create_revision: '5' });
@@ -306,14 +306,14 @@ describe('a waiter that has got the lock by a change in doubt', () => {
     return Promise.resolve({ revision: '12', responses });
   }
 
-  const untilTold = async (count) => {
+  const untilNotified = async (count) => {
     while (notices.length < count) await turn();
   };
 
   test('from a holder of the same session finds out', async () => {
-    const first = ask(1, {});
+    const first = makeRequest(1, {});
     await answer('5', true);
-    const second = ask(2, {});
+    const second = makeRequest(2, {});
     await answer('6', false);
     session.read = readStored;
     queue.end(first);
@@ -323,27 +323,27 @@ describe('a waiter that has got the lock by a change in doubt', () => {
       create_revision: '6',
     });
     stored.set(nameKeys.heldKey('x', first.id), { create_revision: '5' });
-    const looks = [nameKeys.held, nameKeys.queue, nameKeys.heldExclusive, nameKeys.heldShared];
-    const { responses } = await readStored(looks.map(getAll));
+    const reads = [nameKeys.held, nameKeys.queue, nameKeys.heldExclusive, nameKeys.heldShared];
+    const { responses } = await readStored(reads.map(getAll));
     await answer('7', false, responses); // it hands over, then
     stored.clear();
     stored.set(nameKeys.heldKey('x', second.id), { create_revision: '9' });
     await findOut();
     letTimePass();
-    await untilTold(4);
+    await untilNotified(4);
     expect(notices).toEqual(['granted 1', 'queued 2', 'ended 1 undefined', 'granted 2']);
     expect(second.token).toBe('9');
   });
 
   test('finds out also where it could share the lock with itself', async () => {
-    const waiter = ask(1, { mode: 'shared' });
+    const waiter = makeRequest(1, { mode: 'shared' });
     await answer('6', false);
     session.read = readStored;
     stored.set(nameKeys.heldKey('s', waiter.id), { create_revision: '9' });
     letTimePass();
     while (changes.length === 0) await turn();
     await answer('12', false); // a grant, to a waiter that is not there
-    await untilTold(2);
+    await untilNotified(2);
     expect(notices).toEqual(['queued 1', 'granted 1']);
     expect(waiter.token).toBe('9');
   });

@@ -37,7 +37,7 @@ describe.each(['users', 'root'])('a cluster with users that shows its status to 
   let asUser;
   beforeEach(async () => {
     asUser = await cluster.requireUser('app');
-    newer.tellsStatusTo = who;
+    newer.showsStatusTo = who;
   });
 
   test('a user with rights for the keys has locks', async () => {
@@ -78,8 +78,8 @@ describe.each(['users', 'root'])('a cluster with users that shows its status to 
     newer.hasPages = false;
     const { members, ...rest } = await examineEtcd(asUser(newer.url('app')));
     expect(rest).toMatchObject({ problems: [], isUsable: true });
-    const isTold = who === 'users' && (await cluster.tellsStatusTo('app:app'));
-    const version = isTold ? expect.any(String) : undefined;
+    const showsStatus = who === 'users' && (await cluster.showsStatusTo('app:app'));
+    const version = showsStatus ? expect.any(String) : undefined;
     expect(members).toMatchObject([{ isReachable: true, isSupported: true }]);
     expect(members[0].version).toEqual(version);
     const findings = await checkCluster(asUser(newer.url('app')));

@@ -27,8 +27,8 @@ afterEach(async () => {
 
 /** All keys that requests and notifications have ever had, from the cluster's first revision on. */
 async function keysOfHistory() {
-  const place = { endpoints: cluster.endpoints, ttlMs: 10_000, isEncrypted: false, files: {} };
-  const client = new EtcdClient(place);
+  const options = { endpoints: cluster.endpoints, ttlMs: 10_000, isEncrypted: false, files: {} };
+  const client = new EtcdClient(options);
   const watches = new WatchStream(client);
   const end = `${PREFIX}/end`;
   await cluster.control('put', end, '');

@@ -73,20 +73,24 @@ async function runOnTwoMachines(...options) {
   const [etcd, host, ...machines] = Array.from({ length: 4 }, () => network.addMachine());
   const hosts = [{ ...etcd, clientPort: 2379, peerPort: 2380 }];
   cluster = await EtcdCluster.start({ hosts, launch: etcd.launch });
-  const place = `${host.address}:${PORT}`;
+  const serverAddress = `${host.address}:${PORT}`;
   const server = start(host, [
-    ...[MAIN, '--json', '--serve', place],
+    ...[MAIN, '--json', '--serve', serverAddress],
     ...['--lifetime', String(LIFETIME_MS)],
   ]);
   await once(server.child.stderr, 'data'); // it listens
   const crews = machines.map((machine) =>
-    start(machine, [MAIN, '--json', '--join', `http://${place}`, '--processes', '2', ...options], {
-      HOLDFAST_URL: cluster.url('session'),
-      HOLDFAST_DIR: path.join(directory, machine.name), // machines share no memory
-    }),
+    start(
+      machine,
+      [MAIN, '--json', '--join', `http://${serverAddress}`, '--processes', '2', ...options],
+      {
+        HOLDFAST_URL: cluster.url('session'),
+        HOLDFAST_DIR: path.join(directory, machine.name), // machines share no memory
+      },
+    ),
   );
   const addresses = machines.map(({ address }) => address);
-  const words = [`http://${place}`, CALLS, REFRESHES, ...addresses].map(String);
+  const words = [`http://${serverAddress}`, CALLS, REFRESHES, ...addresses].map(String);
   const wait = start(host, ['-e', WAIT, ...words]);
   await Promise.race([wait.exited, ...crews.map(({ exited }) => exited)]);
   const ends = await Promise.all(crews.map(conclude));

@@ -19,21 +19,21 @@ let notices;
 let session;
 let queue;
 let changes;
-let ask;
+let makeRequest;
 let answer;
 beforeEach(() => {
-  ({ notices, session, queue, changes, ask, answer } = playNameQueue());
+  ({ notices, session, queue, changes, makeRequest, answer } = playNameQueue());
 });
 afterEach(() => queue.close());
 
-const THEFT = '{"stolen":true,"token":"7"}';
+const STEAL = '{"stolen":true,"token":"7"}';
 const refusal = new EtcdError(7, 'etcdserver: permission denied', 'a member');
 
 describe('refusals of the cluster', () => {
   const shared = { mode: 'shared' };
 
   test('fails, and nothing else ends', async () => {
-    ask(1, {});
+    makeRequest(1, {});
     await turn();
     changes.shift().reject(refusal);
     await turn();
@@ -50,10 +50,10 @@ describe('refusals of the cluster', () => {
   ])('%s: it goes with the session', async (_what, options) => {
     const isFollower = options.extras === undefined;
     if (isFollower) {
-      ask(1, shared);
+      makeRequest(1, shared);
       await answer('6', false);
     }
-    ask(2, { ...shared, ...options });
+    makeRequest(2, { ...shared, ...options });
     await turn();
     session.refusal = refusal;
     const found = { found: WAITING, revision: '7' };
@@ -64,7 +64,7 @@ describe('refusals of the cluster', () => {
   });
 });
 
-describe('a thief', () => {
+describe('a stealer', () => {
   function setHolders(count) {
     const previousHolders = Array.from({ length: count }, (_, index) =>
       toRequestId(toLeaseId('8'), index),
@@ -74,7 +74,7 @@ describe('a thief', () => {
     session.read = async () => ({ revision: '8', responses: [{ response_range: { kvs } }] });
   }
 
-  async function tellSome(count) {
+  async function answerSome(count) {
     expect(changes).toHaveLength(count);
     for (const { resolve } of changes.splice(0)) resolve({ revision: '9', succeeded: true });
     await turn();
@@ -82,7 +82,7 @@ describe('a thief', () => {
 
   test('of many locks notifies all by the steal itself, in operations of operations', async () => {
     setHolders(2500);
-    ask(1, { steal: true });
+    makeRequest(1, { steal: true });
     await turn();
     const groups = changes[0].success.map(({ request_txn: group }) => group?.success.length ?? 1);
     expect(groups).toEqual([1, 1, ...Array(50).fill(50)]);
@@ -94,27 +94,27 @@ describe('a thief', () => {
     beforeEach(() => setHolders(2650));
 
     test('notifies the others at once', async () => {
-      ask(1, { steal: true });
+      makeRequest(1, { steal: true });
       await answer('9', true);
-      await tellSome(100);
+      await answerSome(100);
       expect(notices).toEqual([]);
-      await tellSome(50);
+      await answerSome(50);
       expect(notices).toEqual(['granted 1']);
     });
 
     test('notifies them also if its lock was stolen before it received its grant', async () => {
-      const thief = ask(1, { steal: true });
+      const stealer = makeRequest(1, { steal: true });
       await turn();
-      queue.onNotification(thief, { revision: '10', value: THEFT });
+      queue.onNotification(stealer, { revision: '10', value: STEAL });
       await answer('9', true);
-      await tellSome(100);
-      await tellSome(50);
+      await answerSome(100);
+      await answerSome(50);
       expect(notices).toEqual(['granted 1', 'lost 1']);
-      expect(removedBy(changes[0])).toEqual(keysOf(thief));
+      expect(removedBy(changes[0])).toEqual(keysOf(stealer));
     });
 
     test('gives its session up where it may not tell them', async () => {
-      ask(1, { steal: true });
+      makeRequest(1, { steal: true });
       await answer('9', true);
       changes.splice(0).at(-1).reject(refusal);
       await turn();
@@ -130,7 +130,7 @@ test.each([
 ])('%s that was held up until the session was over is not reported', async (_what, settle) => {
   let lose;
   const before = session.entries.pass(new Promise((_, reject) => (lose = reject)));
-  ask(1, {});
+  makeRequest(1, {});
   await turn();
   settle(changes.shift());
   await turn();
@@ -143,14 +143,14 @@ test.each([
 
 test('of requests that followed together, a request whose lock was stolen does not block others', async () => {
   const shared = { mode: 'shared' };
-  ask(1, shared);
+  makeRequest(1, shared);
   await answer('6', false);
   void queue.after(async () => {}); // so that both follow in one change
-  const second = ask(2, shared);
-  ask(3, {});
+  const second = makeRequest(2, shared);
+  makeRequest(3, {});
   await turn();
   queue.onNotification(second, { revision: '8', value: '{"heads":[]}' });
-  queue.onNotification(second, { revision: '9', value: THEFT });
+  queue.onNotification(second, { revision: '9', value: STEAL });
   await answer('7', true);
   expect(notices).toContain('queued 3');
 });

@@ -84,9 +84,9 @@ test('in the middle of a renewal the last ones are taken', async () => {
 test('files that are away when the thread of the session begins were read before', () => {
   for (const name of ['key', 'cert']) writePem(name, 1);
   const words = ['key', 'cert'].map((name) => `${name}=${fileOf(name)}`);
-  const place = toClusterOptions(`etcds://a?${words.join('&')}`);
+  const options = toClusterOptions(`etcds://a?${words.join('&')}`);
   for (const name of ['key', 'cert']) rmSync(fileOf(name));
-  const { credentials } = new Secrets(place, library);
+  const { credentials } = new Secrets(options, library);
   expect(credentials.replaceAll(PEM_END, '')).toBe(',key 1,cert 1');
 });
 

@@ -23,7 +23,7 @@ const toKeyValue = (key, value, created) => ({
 });
 
 /** Request 12 waits behind request 11, which holds the lock. */
-async function lookWith(own) {
+async function checkWith(own) {
   const holder = requestOf(11, 1);
   const waiter = requestOf(12, 2);
   Object.assign(waiter, { phase: WAITING, created: '6' });
@@ -36,9 +36,9 @@ async function lookWith(own) {
 }
 
 test('a thread waits for a lock that it holds, whatever id that has', async () => {
-  expect(await lookWith(ownOf(11))).toBe(true);
+  expect(await checkWith(ownOf(11))).toBe(true);
 });
 
 test('the id of a holder is not the number of another request', async () => {
-  expect(await lookWith(ownOf(1))).toBe(false);
+  expect(await checkWith(ownOf(1))).toBe(false);
 });

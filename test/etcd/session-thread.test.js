@@ -27,7 +27,7 @@ function startSession() {
 }
 
 /** All that a request without extras says. */
-const ask = (number, name = 'a') => ({
+const makeRequest = (number, name = 'a') => ({
   type: 'enqueue',
   request: { number, name, mode: 'exclusive', ifAvailable: false, steal: false, since: 0 },
 });
@@ -41,7 +41,7 @@ async function untilSeen({ port, notices }) {
 test('a request behind a watch ends at once, though the cluster is not there', async () => {
   const session = startSession();
   session.port.postMessage({ type: 'watch', id: 1, name: undefined });
-  session.port.postMessage(ask(1));
+  session.port.postMessage(makeRequest(1));
   session.port.postMessage({ type: 'end', number: 1, why: 'timedout' });
   await untilSeen(session);
   expect(session.notices).toContainEqual(expect.objectContaining({ type: 'ended', number: 1 }));
@@ -50,7 +50,7 @@ test('a request behind a watch ends at once, though the cluster is not there', a
 
 test('a session that the cluster does not have is closed without it', async () => {
   const { worker, port, notices } = startSession();
-  port.postMessage(ask(1));
+  port.postMessage(makeRequest(1));
   port.postMessage({ type: 'close' });
   await once(worker, 'exit');
   // The exit may arrive before the last messages.

@@ -21,11 +21,11 @@ class FakeStream extends EventEmitter {
   write({ create_request: created }) {
     if (created === undefined) return;
     this.watches.push(created);
-    setImmediate(() => this.tell(created, { created: true }));
+    setImmediate(() => this.report(created, { created: true }));
   }
 
   /** Of a watch. */
-  tell({ watch_id: id }, about) {
+  report({ watch_id: id }, about) {
     const header = { revision: '1' };
     this.emit('data', { watch_id: id, events: [], compact_revision: '0', header, ...about });
   }
@@ -292,18 +292,18 @@ test('watches a bucket over another stream than grants', async () => {
 
 test('ends when its own key is removed', () => {
   const kv = { key: bytes(aboutKey()), value: Buffer.alloc(0), mod_revision: '9' };
-  client.stream.tell(watches()[1], { events: [{ type: 1, kv }] });
+  client.stream.report(watches()[1], { events: [{ type: 1, kv }] });
   expect(session.isOver).toBe(true);
 });
 
 test('reads its own key where its end may have been missed', async () => {
-  client.stream.tell(watches()[1], { canceled: true, compact_revision: '5' });
+  client.stream.report(watches()[1], { canceled: true, compact_revision: '5' });
   await client.untilCalls(1);
   client.arrive();
   await nextTurn();
   expect(session.isOver).toBe(false);
   client.store.remove(aboutKey());
-  client.stream.tell(watches()[2], { canceled: true, compact_revision: '7' });
+  client.stream.report(watches()[2], { canceled: true, compact_revision: '7' });
   await client.untilCalls(1);
   client.arrive();
   await nextTurn();
@@ -313,7 +313,7 @@ test('reads its own key where its end may have been missed', async () => {
 describe('a notification to an id that several requests have had', () => {
   const requestOf = (number) => new EtcdRequest({ number, name: 'a', mode: 'exclusive', since: 0 });
   const GRANT = '{"heads":[]}';
-  const theftOf = (token) => JSON.stringify({ stolen: true, token });
+  const stealOf = (token) => JSON.stringify({ stolen: true, token });
 
   function receive(id, value, revision) {
     const kv = {
@@ -321,7 +321,7 @@ describe('a notification to an id that several requests have had', () => {
       value: Buffer.from(value),
       mod_revision: revision,
     };
-    client.stream.tell(watches()[0], { events: [{ type: 0, kv }] });
+    client.stream.report(watches()[0], { events: [{ type: 0, kv }] });
   }
 
   /** The cluster has reached a revision, and the session knows that. @returns {Promise<bigint>} */
@@ -365,7 +365,7 @@ describe('a notification to an id that several requests have had', () => {
 
   test('a steal from the one before is removed, however late it is reported', async () => {
     const { id, before, after } = await useAgain();
-    receive(id, theftOf(before), after);
+    receive(id, stealOf(before), after);
     expect(notifications).toEqual([]);
     await nextTurn();
     expect(client.calls).toHaveLength(1);
@@ -376,7 +376,7 @@ describe('a notification to an id that several requests have had', () => {
 
   test('a notification that has taken the place of a late one stays', async () => {
     const { id, before, after } = await useAgain();
-    receive(id, theftOf(before), after);
+    receive(id, stealOf(before), after);
     await nextTurn();
     expect(client.calls).toHaveLength(1);
     client.isPrompt = true;
@@ -393,12 +393,12 @@ describe('a notification to an id that several requests have had', () => {
 
   test('a steal from this one is passed on', async () => {
     const { id, after } = await useAgain();
-    receive(id, theftOf(after), after);
+    receive(id, stealOf(after), after);
     expect(notifications).toEqual([[id, after]]);
   });
 
   test('a steal from a request whose id is not in use is removed', async () => {
-    receive(toRequestId(session.leaseId, 1), theftOf('1'), '2');
+    receive(toRequestId(session.leaseId, 1), stealOf('1'), '2');
     await nextTurn();
     expect(client.calls).toHaveLength(1);
     client.arrive();

@@ -26,12 +26,12 @@ let storm;
  * @param {string} [options.ttl]  of the sessions
  * @param {(url: string) => import('../support/etcd-storm.js').Place[]} [options.places]
  */
-async function start({ size = 1, ttl = TTL, places } = {}) {
+async function start({ size = 1, ttl = TTL, setups } = {}) {
   cluster = await EtcdCluster.start({ size });
   storm = new EtcdStorm(cluster);
   const url = cluster.url('storm', ttl);
-  const all = places?.(url) ?? Array.from({ length: PROCESSES }, () => ({ url }));
-  for (const place of all) storm.add(place);
+  const all = setups?.(url) ?? Array.from({ length: PROCESSES }, () => ({ url }));
+  for (const setup of all) storm.add(setup);
   await storm.untilAllProgress();
 }
 
@@ -147,7 +147,7 @@ test.each(SIZES)(
     let gate;
     await start({
       size,
-      places: () => {
+      setups: () => {
         const url = cluster.url('storm', LONG_TTL);
         return [{ url }, { url }];
       },
@@ -197,7 +197,7 @@ test('revisions are compacted away that a watch has not seen', async () => {
   try {
     storm = new EtcdStorm(cluster);
     const late = { url: gate.url('storm', '?ttl=20'), isWatching: true };
-    for (const place of [late, late, { url: cluster.url('storm', TTL) }]) storm.add(place);
+    for (const setup of [late, late, { url: cluster.url('storm', TTL) }]) storm.add(setup);
     await storm.untilAllProgress();
     const ends = await doHarm(async () => {
       gate.shut();

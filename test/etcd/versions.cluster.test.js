@@ -23,12 +23,12 @@ afterEach(async () => {
   async () => {
     cluster = await EtcdCluster.start({ size: 3 });
     storm = new EtcdStorm(cluster);
-    const place = { url: cluster.url('storm', '?ttl=20'), isWatching: true };
-    const old = { ...place, tree: OTHER };
+    const setup = { url: cluster.url('storm', '?ttl=20'), isWatching: true };
+    const old = { ...setup, tree: OTHER };
     for (let i = 0; i < PROCESSES; i += 1) storm.add(old);
     await storm.untilAllProgress();
     for (let round = 0; round < ROUNDS; round += 1) {
-      for (const next of [place, old]) {
+      for (const next of [setup, old]) {
         for (let i = 0; i < PROCESSES; i += 1) {
           await storm.exchange(next);
           await storm.untilAllProgress();

@@ -25,7 +25,7 @@ class FakeStream extends EventEmitter {
   }
 
   /** The numbers of the watches that it was asked for. */
-  get asked() {
+  get requested() {
     const created = this.written.filter((it) => it.create_request !== undefined);
     return created.map((it) => it.create_request.watch_id);
   }
@@ -82,7 +82,7 @@ test('a watch that a living stream does not answer is asked for over another one
   checkTwice(stream);
   const next = await reopening;
   expect(stream.isCanceled).toBe(true);
-  expect(next.asked).toEqual([one, other].map(({ id }) => String(id)));
+  expect(next.requested).toEqual([one, other].map(({ id }) => String(id)));
   next.answer(String(other.id), { created: true });
   await other.ready;
 });

@@ -11,7 +11,7 @@ const LIMITED = { holdLimit: 100 };
 /** If its client receives the grant when the limit is over, the callback is never called. */
 async function holdUntilCalled(client, name) {
   for (;;) {
-    const victim = await client.hold(name, LIMITED, { tellsLoss: true });
+    const victim = await client.hold(name, LIMITED, { reportsLoss: true });
     const outcome = await Promise.race([victim.granted, victim.settled]);
     if (outcome.status === undefined) return victim;
     expect(outcome).toMatchObject(EXPIRED); // and not, for ever, another error
@@ -97,13 +97,13 @@ describeTwoClients('holdLimit', (clients) => {
     expect(await other.release('kept')).toEqual({ status: 'fulfilled', value: 'kept' });
   });
 
-  test('a thief can have a limit too', async () => {
+  test('a stealer can have a limit too', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const victim = await first.hold(name);
-    const thief = await second.hold(name, { steal: true, ...LIMITED });
+    const stealer = await second.hold(name, { steal: true, ...LIMITED });
     expect((await victim.settled).reason.reason).toBe('stolen');
-    expect(await thief.settled).toMatchObject(EXPIRED);
+    expect(await stealer.settled).toMatchObject(EXPIRED);
   });
 });
 

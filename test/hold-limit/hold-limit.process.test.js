@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => bucket.close());
 
-const PLACES = ['process', 'thread', 'thread of another process'];
+const HOST_KINDS = ['process', 'thread', 'thread of another process'];
 const SHORT = { holdLimit: 50 };
 /** A hold with this limit is never ended, however slow the machine. */
 const LONG = { holdLimit: 600_000 };
@@ -18,12 +18,12 @@ const EXPIRED = {
   status: 'rejected',
   reason: { name: 'LockLostError', isLockLost: true, reason: 'expired' },
 };
-const open = (...places) => Promise.all(places.map((place) => bucket.open(place)));
+const open = (...hostKinds) => Promise.all(hostKinds.map((hostKind) => bucket.open(hostKind)));
 const isFree = (name) => untilEqual(() => bucket.locks.isLocked(name), false);
 
-describe.each(PLACES)('a holder in a %s', (place) => {
+describe.each(HOST_KINDS)('a holder in a %s', (hostKind) => {
   test('loses its lock, and the next is granted with a larger token', async () => {
-    const [holder, waiter] = await open(place, 'process');
+    const [holder, waiter] = await open(hostKind, 'process');
     const held = await holder.hold('a', SHORT);
     const waiting = await waiter.request('a');
     expect(await held.settled).toMatchObject(EXPIRED);
@@ -33,7 +33,7 @@ describe.each(PLACES)('a holder in a %s', (place) => {
   });
 
   test('loses it while its loop is blocked and no request waits', async () => {
-    const [holder] = await open(place);
+    const [holder] = await open(hostKind);
     const held = await holder.hold('a', SHORT);
     await holder.block();
     await isFree('a'); // and may be had
@@ -44,7 +44,7 @@ describe.each(PLACES)('a holder in a %s', (place) => {
   });
 
   test('loses it while its loop is blocked and another process waits', async () => {
-    const [holder, waiter] = await open(place, 'process');
+    const [holder, waiter] = await open(hostKind, 'process');
     const held = await holder.hold('a', SHORT);
     await holder.block();
     const waiting = await waiter.hold('a');
@@ -54,15 +54,15 @@ describe.each(PLACES)('a holder in a %s', (place) => {
   });
 
   test('that is granted while its loop is blocked loses it unheard', async () => {
-    const [holder, waiter] = await open(place, 'process');
+    const [holder, waiter] = await open(hostKind, 'process');
     const release = await bucket.hold('a');
-    const asked = await holder.request('a', SHORT);
+    const requested = await holder.request('a', SHORT);
     await holder.block();
     const waiting = await waiter.request('a');
     await release();
     await waiting.granted;
     holder.go();
-    expect(await asked.settled).toMatchObject(EXPIRED);
+    expect(await requested.settled).toMatchObject(EXPIRED);
     await waiting.release();
   });
 });
@@ -109,14 +109,14 @@ describe('a holder in a process that is stopped', () => {
 
   test('is granted while it is stopped, and loses the lock again', async () => {
     const release = await bucket.hold('a');
-    const asked = await stopped.request('a', SHORT);
+    const requested = await stopped.request('a', SHORT);
     const waiting = await waiter.request('a');
     await stopped.freeze();
     await release();
     await waiting.granted;
     await waiting.release();
     stopped.thaw();
-    expect(await asked.settled).toMatchObject(EXPIRED);
+    expect(await requested.settled).toMatchObject(EXPIRED);
   });
 
   test('that has stolen it loses it to those who waited before', async () => {

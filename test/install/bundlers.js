@@ -62,13 +62,13 @@ function bundle(sandbox, { unpacked }, bundler, how) {
   return /** @type {string} */ (made.find((file) => fs.existsSync(file)));
 }
 
-/** @param {Sandbox} sandbox @param {string} file @returns {string} the file in its new place */
+/** @param {Sandbox} sandbox @param {string} file @returns {string} the file in its new copy */
 function moveAway(sandbox, file) {
-  const place = path.join(sandbox.root, 'elsewhere', 'app');
-  fs.cpSync(path.dirname(file), place, { recursive: true });
+  const copy = path.join(sandbox.root, 'elsewhere', 'app');
+  fs.cpSync(path.dirname(file), copy, { recursive: true });
   fs.rmSync(sandbox.project, { recursive: true });
   fs.mkdirSync(sandbox.project);
-  return path.join(place, path.basename(file));
+  return path.join(copy, path.basename(file));
 }
 
 /** @param {Sandbox} sandbox @param {Tarball} tarball @param {Bundler} bundler */

@@ -82,7 +82,7 @@ async function freePort() {
 }
 
 /** @param {string} url @param {() => boolean} isOver @returns {Promise<any>} */
-async function askUntilAnswered(url, isOver) {
+async function fetchUntilAnswered(url, isOver) {
   for (;;) {
     if (isOver()) throw new Error('the server has ended');
     try {
@@ -99,13 +99,13 @@ async function askUntilAnswered(url, isOver) {
  * @param {Sandbox} sandbox
  * @returns {Promise<{ answer: any, output: string }>} `answer`: undefined where the route failed
  */
-async function askServer(sandbox) {
-  const place = path.join(sandbox.root, 'elsewhere');
-  fs.renameSync(path.join(sandbox.project, '.next', 'standalone'), place);
+async function callServer(sandbox) {
+  const copy = path.join(sandbox.root, 'elsewhere');
+  fs.renameSync(path.join(sandbox.project, '.next', 'standalone'), copy);
   fs.rmSync(sandbox.project, { recursive: true });
   const port = await freePort();
   const server = spawn(process.execPath, ['server.js'], {
-    cwd: place,
+    cwd: copy,
     env: { ...sandbox.environment(), PORT: String(port), HOSTNAME: '127.0.0.1' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -116,7 +116,7 @@ async function askServer(sandbox) {
   let answer;
   try {
     const url = `http://127.0.0.1:${port}/api/lock`;
-    answer = await askUntilAnswered(url, () => server.exitCode !== null);
+    answer = await fetchUntilAnswered(url, () => server.exitCode !== null);
   } finally {
     server.kill();
     await ended;
@@ -126,7 +126,7 @@ async function askServer(sandbox) {
 
 /** @param {Sandbox} sandbox @param {boolean} needsLine */
 async function checkServer(sandbox, needsLine) {
-  const { answer, output } = await askServer(sandbox);
+  const { answer, output } = await callServer(sandbox);
   const isFine = answer?.task === 'task' && BigInt(answer.token) > 0n;
   if (isFine) return 'runs far from its packages';
   if (needsLine && output.includes('Next: serverExternalPackages')) return 'names the line';

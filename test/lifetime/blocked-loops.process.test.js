@@ -12,7 +12,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   });
   afterEach(() => bucket.close());
 
-  const PLACES = ['process', 'thread', 'thread of another process'];
+  const HOST_KINDS = ['process', 'thread', 'thread of another process'];
   const BLOCKED_MS = lengthOf(undefined, { whole: 1000, part: 300 });
 
   /** Lets the others take turns with a lock, for so long at least; each turn ends. */
@@ -33,12 +33,12 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
     await held.release();
   }
 
-  describe.each(PLACES)('while the loop of a %s is blocked', (place) => {
+  describe.each(HOST_KINDS)('while the loop of a %s is blocked', (hostKind) => {
     let blocked;
     let others;
     beforeEach(async () => {
       [blocked, ...others] = await Promise.all([
-        bucket.open(place),
+        bucket.open(hostKind),
         bucket.open('process'),
         bucket.open('thread'),
       ]);
@@ -60,7 +60,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
 
     test('it is granted what it waits for, and runs its callback afterwards', async () => {
       const release = await bucket.hold('a');
-      const asked = await blocked.request('a');
+      const requested = await blocked.request('a');
       await blocked.block();
       await release();
       await handOver(others, 'of the others');
@@ -69,8 +69,8 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
       ]);
       const time = process.hrtime.bigint();
       blocked.go();
-      expect((await asked.granted).at).toBeGreaterThan(time);
-      await asked.release();
+      expect((await requested.granted).at).toBeGreaterThan(time);
+      await requested.release();
     });
 
     test('a process that dies before it in the queue does not stop those behind it', async () => {
@@ -90,7 +90,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
 
   test('a process whose every loop is blocked still cleans up after the dead for others', async () => {
     const [holder, middle, last] = await Promise.all(
-      ['process', 'process', 'process'].map((place) => bucket.open(place)),
+      ['process', 'process', 'process'].map((hostKind) => bucket.open(hostKind)),
     );
     await holder.hold('a');
     const first = await middle.request('a', { mode: 'shared' });

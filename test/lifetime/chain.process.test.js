@@ -71,16 +71,16 @@ class Chain {
   }
 
   /** The places of those who share a fate, or of all others. */
-  placesOf(fate) {
-    return [...this.fates.keys()].filter((place) => this.fates[place] === fate);
+  positionsOf(fate) {
+    return [...this.fates.keys()].filter((position) => this.fates[position] === fate);
   }
 
-  placesBut(fate) {
-    return [...this.fates.keys()].filter((place) => this.fates[place] !== fate);
+  positionsBut(fate) {
+    return [...this.fates.keys()].filter((position) => this.fates[position] !== fate);
   }
 
   get toBeKilledWaiting() {
-    return this.placesOf('killed waiting').map((place) => this.queue[place].actor);
+    return this.positionsOf('killed waiting').map((position) => this.queue[position].actor);
   }
 
   /**
@@ -90,23 +90,23 @@ class Chain {
    */
   async goThrough(beforeEnd = async () => {}) {
     const order = [];
-    let alive = this.placesBut('killed waiting').length;
+    let alive = this.positionsBut('killed waiting').length;
     let left = alive;
     let died;
     let lastToken = 0n;
     await this.release();
     for (; left > 0; left -= 1) {
       const { held } = await untilHeld();
-      const place = this.clientIds.indexOf(held[0].clientId);
-      order.push(place);
-      const { actor, request } = this.queue[place];
+      const position = this.clientIds.indexOf(held[0].clientId);
+      order.push(position);
+      const { actor, request } = this.queue[position];
       const { at, token } = await request.granted;
-      if (died !== undefined) timings.add(`place ${place}`, died, at);
+      if (died !== undefined) timings.add(`place ${position}`, died, at);
       expect(token).toBeGreaterThan(lastToken);
       lastToken = token;
       await beforeEnd(alive);
       died = undefined;
-      if (this.fates[place] === 'spared') {
+      if (this.fates[position] === 'spared') {
         await request.release();
       } else {
         died = actor.endBy('SIGKILL');
@@ -137,12 +137,12 @@ describe.each(Array.from({ length: ROUNDS }, (_, i) => [i + 1]))('round %d', () 
   test('survivors keep their order when others are killed one after the other', async () => {
     await killInTurn(chain.toBeKilledWaiting);
     const order = await chain.goThrough((alive) => bucket.hasFilesOf({ processes: alive }));
-    expect(order).toEqual(chain.placesBut('killed waiting'));
+    expect(order).toEqual(chain.positionsBut('killed waiting'));
   });
 
   test('survivors keep their order when others are killed in one stroke', async () => {
     await killAtOnce(chain.toBeKilledWaiting);
-    expect(await chain.goThrough()).toEqual(chain.placesBut('killed waiting'));
+    expect(await chain.goThrough()).toEqual(chain.positionsBut('killed waiting'));
   });
 });
 

@@ -8,34 +8,34 @@ const { readdirSync, readlinkSync, writeSync } = require('node:fs');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 
-const [directory, what, place, addon] = process.argv.slice(2);
+const [directory, what, phase, addon] = process.argv.slice(2);
 const { drive, isReadable } = require(addon);
 
 const backend = new SharedMemoryBackend({ directory, bucket: 'process', sweeps: false });
 const locks = openLockManager({ backend });
-const tell = (word) => writeSync(1, `${word}\n`);
+const report = (word) => writeSync(1, `${word}\n`);
 let hasStarted = false;
-let hasTold = false;
+let hasReported = false;
 let isOver = false;
 
-function hear(word) {
+function receive(word) {
   isOver = true;
-  tell(word);
+  report(word);
 }
 
-function ask() {
-  locks.request('a', () => hear('granted'));
+function makeRequest() {
+  locks.request('a', () => receive('granted'));
   hasStarted = true;
 }
 
 function watch() {
   const first = locks.watch()[Symbol.asyncIterator]().next();
-  first.then(({ value }) => hear(value.type));
+  first.then(({ value }) => receive(value.type));
   hasStarted = true;
 }
 
-const START = { 'asks for a lock': ask, watches: watch };
-const PLACES = {
+const START = { 'asks for a lock': makeRequest, watches: watch };
+const PHASES = {
   'outside of the loop': (start) => start(),
   'in a timer': (start) => setTimeout(start),
   'in an immediate': (start) => setImmediate(start),
@@ -61,16 +61,16 @@ let turns = 0;
 const isAtRest = () => !isReadable(doorbell()) || (turns += 1) > MAX_TURNS;
 
 let hasTurned = false;
-let isPlaced = false;
+let isStarted = false;
 function between() {
-  if (hasTurned && !isPlaced) {
-    isPlaced = true; // nothing else keeps the loop from sleeping now
-    PLACES[place](START[what]);
+  if (hasTurned && !isStarted) {
+    isStarted = true; // nothing else keeps the loop from sleeping now
+    PHASES[phase](START[what]);
   }
   process._tickCallback(); // ticks and microtasks, as the program that embeds Node runs them
-  if (hasStarted && !hasTold) {
-    hasTold = true; // the loop sleeps next
-    tell('asked');
+  if (hasStarted && !hasReported) {
+    hasReported = true; // the loop sleeps next
+    report('asked');
   }
   return !isOver || !isAtRest();
 }
@@ -79,5 +79,5 @@ function between() {
 setTimeout(() => (hasTurned = true), 1);
 setImmediate(() => {
   drive(between);
-  tell(isReadable(doorbell()) ? 'rings on' : 'quiet');
+  report(isReadable(doorbell()) ? 'rings on' : 'quiet');
 });

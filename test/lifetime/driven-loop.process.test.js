@@ -21,25 +21,25 @@ afterEach(async () => {
   await bucket.close();
 });
 
-const PLACES = ['outside of the loop', 'in a timer', 'in an immediate'];
+const PHASES = ['outside of the loop', 'in a timer', 'in an immediate'];
 const WORDS = [
   ['asks for a lock', 'granted'],
   ['watches', 'released'],
 ];
 
 // No phase of a loop that is driven so says when the sleep begins: it has to be rung always.
-test.each(WORDS.flatMap(([what, heard]) => PLACES.map((place) => [what, place, heard])))(
+test.each(WORDS.flatMap(([what, received]) => PHASES.map((phase) => [what, phase, received])))(
   'a loop that the program drives and sleeps for %s, %s, and receives: %s',
-  async (what, place, heard) => {
+  async (what, phase, received) => {
     const release = await bucket.hold('a');
-    child = spawn(process.execPath, [PROGRAM, bucket.directory, what, place, addon.file], {
+    child = spawn(process.execPath, [PROGRAM, bucket.directory, what, phase, addon.file], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const words = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const nextWord = async () => (await words.next()).value;
     expect(await nextWord()).toBe('asked');
     await release();
-    expect(await nextWord()).toBe(heard);
+    expect(await nextWord()).toBe(received);
     expect(await nextWord()).toBe('quiet');
   },
 );

@@ -24,7 +24,7 @@ const NAMES = ['waited for by a process', 'waited for by a thread'];
 
 const requestAll = (client, options) =>
   Promise.all(NAMES.map((name) => client.request(name, options)));
-const askAsWaiters = (options) =>
+const requestAsWaiters = (options) =>
   Promise.all(NAMES.map((name, i) => waiters[i].request(name, options)));
 
 async function grantAndRelease(request) {
@@ -41,22 +41,22 @@ async function endAndMeasure({ victim, how, isBlocked, waiting, label }) {
   return grants.map(({ token }) => token);
 }
 
-describe.each(Object.keys(ENDINGS))('a %s', (place) => {
+describe.each(Object.keys(ENDINGS))('a %s', (hostKind) => {
   let victim;
   let clientId;
   beforeEach(async () => {
-    victim = bucket.start(place);
+    victim = bucket.start(hostKind);
     clientId = await victim.clientId();
   });
   afterEach(() => victim.end());
 
-  describe.each(ENDINGS[place])('that ends by %s', (how, outcome) => {
-    const label = (state) => `${place}, ${how}, ${state}`;
+  describe.each(ENDINGS[hostKind])('that ends by %s', (how, outcome) => {
+    const label = (state) => `${hostKind}, ${how}, ${state}`;
 
     test('gives up what it holds', async () => {
       const held = await requestAll(victim);
       const tokens = (await Promise.all(held.map(({ granted }) => granted))).map((l) => l.token);
-      const waiting = await askAsWaiters();
+      const waiting = await requestAsWaiters();
       const later = await endAndMeasure({ victim, how, waiting, label: label('holding') });
       later.forEach((token, i) => expect(token).toBeGreaterThan(tokens[i]));
       expect(await victim.ended).toBe(outcome);
@@ -69,7 +69,7 @@ describe.each(Object.keys(ENDINGS))('a %s', (place) => {
           NAMES.map((name) => bucket.hold(name, { mode: 'shared' })),
         );
         await requestAll(victim);
-        const waiting = await askAsWaiters({ mode: 'shared' });
+        const waiting = await requestAsWaiters({ mode: 'shared' });
         await endAndMeasure({ victim, how, waiting, label: label('queued') });
         expect(await victim.ended).toBe(outcome);
         await Promise.all(releases.map((release) => release()));
@@ -79,17 +79,17 @@ describe.each(Object.keys(ENDINGS))('a %s', (place) => {
     test('gives up a grant that it has not received yet', async () => {
       const releases = await Promise.all(NAMES.map((name) => bucket.hold(name)));
       const requests = await requestAll(victim);
-      let isTold = false;
-      for (const { granted } of requests) granted.then(() => (isTold = true));
+      let isNotified = false;
+      for (const { granted } of requests) granted.then(() => (isNotified = true));
       await victim.blockUntilItEnds(how);
-      const waiting = await askAsWaiters();
+      const waiting = await requestAsWaiters();
       await Promise.all(releases.map((release) => release()));
       const { held } = await bucket.locks.query();
       expect(held.map((lock) => lock.clientId)).toEqual([clientId, clientId]);
-      expect(isTold).toBe(false);
+      expect(isNotified).toBe(false);
       await endAndMeasure({ victim, how, isBlocked: true, waiting, label: label('on its way') });
       expect(await victim.ended).toBe(outcome);
-      expect(isTold).toBe(false);
+      expect(isNotified).toBe(false);
     });
   });
 });

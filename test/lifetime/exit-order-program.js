@@ -57,8 +57,8 @@ async function main(how, ending) {
   });
 }
 
-const [place, how, ending] = isMainThread ? process.argv.slice(2) : workerData;
-if (isMainThread && place === 'worker') {
-  const worker = new Worker(__filename, { workerData: [place, how, ending] });
+const [hostKind, how, ending] = isMainThread ? process.argv.slice(2) : workerData;
+if (isMainThread && hostKind === 'worker') {
+  const worker = new Worker(__filename, { workerData: [hostKind, how, ending] });
   worker.on('error', () => {});
 } else void main(how, ending);

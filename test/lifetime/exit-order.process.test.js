@@ -36,7 +36,7 @@ const HELD_TO_THE_END = [
 ];
 
 describe.each(['shm:', 'broker:'])('over %s', (url) => {
-  describe.each(['process', 'worker'])('a %s', (place) => {
+  describe.each(['process', 'worker'])('a %s', (hostKind) => {
     test.each([
       ['handle', 'process.exit()'],
       ['handle', 'an uncaught error'],
@@ -45,7 +45,7 @@ describe.each(['shm:', 'broker:'])('over %s', (url) => {
       ['callback', 'an uncaught error'],
       ['requestSync()', 'process.exit()'],
     ])('with a lock by %s that ends by %s has it until its last listener', (how, ending) => {
-      expect(run(url, place, how, ending)).toEqual(HELD_TO_THE_END);
+      expect(run(url, hostKind, how, ending)).toEqual(HELD_TO_THE_END);
     });
   });
 });

@@ -7,7 +7,7 @@ const { openLockManager } = require('../../lib/index.js');
 const { BACKENDS } = require('../support/combinations.js');
 const { startScript } = require('../support/script.js');
 
-const PLACES = ['process', 'worker'];
+const HOST_KINDS = ['process', 'worker'];
 const CLEAN_END = { code: 0, errors: '' };
 
 let directory;
@@ -17,8 +17,8 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe.each(BACKENDS)('lifetime of the event loop [%s]', (backend) => {
-  describe.each(PLACES)('of a %s', (place) => {
-    const run = (body) => startScript(place, { backend, directory }, body).end();
+  describe.each(HOST_KINDS)('of a %s', (hostKind) => {
+    const run = (body) => startScript(hostKind, { backend, directory }, body).end();
 
     test('a pending request keeps it alive until it is granted', async () => {
       const end = await run(async ({ locks, print }) => {
@@ -102,10 +102,10 @@ describe.each(BACKENDS)('lifetime of the event loop [%s]', (backend) => {
           return new Promise((_, reject) => (fail = reject));
         });
         await granted;
-        const thief = locks.request('f', { steal: true }, () => {});
+        const stealer = locks.request('f', { steal: true }, () => {});
         print(await victim.catch(({ name }) => name));
         fail(new Error('late'));
-        await thief;
+        await stealer;
         await new Promise((resolve) => setImmediate(resolve)); // a rejection would end the script
         print('end');
       });
@@ -128,14 +128,14 @@ describe.each(BACKENDS)('lifetime of the event loop [%s]', (backend) => {
 
 // Over the local backend the holder is in the same thread, which the tests above cover.
 if (BACKENDS.includes('shared-memory')) {
-  test.each(PLACES)(
+  test.each(HOST_KINDS)(
     'a %s whose only work is a pending request lives until another thread releases the lock',
-    async (place) => {
+    async (hostKind) => {
       const bucket = { backend: 'shared-memory', directory };
       const locks = openLockManager({ directory, bucket: 'scripts' });
       let script;
       await locks.request('h', async () => {
-        script = startScript(place, bucket, async ({ locks: mine, print }) => {
+        script = startScript(hostKind, bucket, async ({ locks: mine, print }) => {
           const request = mine.request('h', () => print('granted'));
           print('asked');
           await request;

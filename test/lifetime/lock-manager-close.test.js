@@ -87,11 +87,11 @@ describe.each(Object.keys(PAIRS))('closing over %s', (backend) => {
     await isListening;
     const waiting = closed.request('a', () => {}).catch(({ name }) => name);
     // Both losses are reported together.
-    const thieves = ['a', 'b'].map((name) => other.request(name, { steal: true }, () => {}));
+    const stealers = ['a', 'b'].map((name) => other.request(name, { steal: true }, () => {}));
     expect((await outcomes).map(({ reason }) => reason.name)).toEqual(['AbortError', 'AbortError']);
     // The close finds it pending, or granted before its callback could run.
     expect(['AbortError', 'LockLostError']).toContain(await waiting);
-    await Promise.all(thieves);
+    await Promise.all(stealers);
   });
 });
 

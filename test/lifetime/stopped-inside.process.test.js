@@ -21,7 +21,7 @@ describeWithPreload(
     let order;
     let stopped;
     let waiter;
-    let asked;
+    let requested;
     let released;
     beforeEach(async () => {
       bucket = new ProcessBucket();
@@ -34,7 +34,7 @@ describeWithPreload(
         bucket.open('process'),
       ]);
       const held = await stopped.hold('a');
-      asked = await waiter.request('a');
+      requested = await waiter.request('a');
       setOrder(ORDER);
       released = held.release('kept'); // which grants the lock to the waiter, and stops there
       released.catch(() => {}); // a dead process is not notified
@@ -82,8 +82,8 @@ describeWithPreload(
       );
       stopped.thaw();
       expect(await released).toEqual({ status: 'fulfilled', value: 'kept' });
-      await asked.granted;
-      await asked.release();
+      await requested.granted;
+      await requested.release();
       expect(await late).toBe('late');
       await bucket.isClean({ processes: 2 });
     });
@@ -103,8 +103,8 @@ describeWithPreload(
         );
       }
       stopped.thaw();
-      await asked.granted;
-      await asked.release();
+      await requested.granted;
+      await requested.release();
       await Promise.all([...own, ...others]);
       const turns = Array.from({ length: 8 }, (_, turn) => [`own ${turn}`, `other ${turn}`]);
       expect(granted).toEqual(turns.flat());
@@ -126,8 +126,8 @@ describeWithPreload(
       expect(message).toContain("The request for 'a' has waited");
       expect(message).toContain(`process ${stopped.pid} is stopped`);
       stopped.thaw();
-      await asked.granted;
-      await asked.release();
+      await requested.granted;
+      await requested.release();
       expect(await Promise.all(late)).toEqual([1, 2]);
       expect(warn).toHaveBeenCalledTimes(1);
       warn.mockRestore();
@@ -146,16 +146,16 @@ describeWithPreload(
       expect(await bucket.locks.request(found, () => 'granted')).toBe('granted');
       await untilEqual(busy, []);
       waiter.thaw();
-      await asked.granted;
-      await asked.release();
+      await requested.granted;
+      await requested.release();
       await bucket.isClean({ processes: 1 });
     });
 
     test('its death frees what it had in its hand', async () => {
       const late = bucket.locks.request('a', () => 'late');
       stopped.endBy('SIGKILL');
-      await asked.granted;
-      await asked.release();
+      await requested.granted;
+      await requested.release();
       expect(await late).toBe('late');
       await bucket.isClean({ processes: 1 });
     });

@@ -14,14 +14,14 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   });
   afterEach(() => bucket.close());
 
-  const ASKED = 20;
+  const REQUESTS = 20;
   const ifAvailable = (name) => bucket.locks.request(name, { ifAvailable: true }, (lock) => lock);
 
   test('a stopped holder keeps its lock however often it is asked for, and continues later', async () => {
     const held = await stopped.hold('a');
     const waiting = await waiter.request('a');
     await stopped.freeze();
-    for (let i = 0; i < ASKED; i += 1) {
+    for (let i = 0; i < REQUESTS; i += 1) {
       expect(await ifAvailable('a')).toBeNull(); // asks whether the holder lives
       expect((await bucket.locks.query()).held).toMatchObject([
         { clientId: await stopped.clientId() },
@@ -46,7 +46,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
 
   test('a stopped process is granted what it waits for, and learns of it when it continues', async () => {
     const release = await bucket.hold('a');
-    const asked = await stopped.request('a');
+    const requested = await stopped.request('a');
     const waiting = await waiter.request('a');
     await stopped.freeze();
     await release();
@@ -54,8 +54,8 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
     expect(held).toMatchObject([{ clientId: await stopped.clientId() }]);
     expect(pending).toMatchObject([{ clientId: await waiter.clientId() }]);
     stopped.thaw();
-    await asked.granted;
-    await asked.release();
+    await requested.granted;
+    await requested.release();
     await waiting.granted;
     await waiting.release();
     await bucket.isClean({ processes: 2 });

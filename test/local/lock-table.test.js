@@ -27,49 +27,49 @@ beforeEach(() => {
   agent = createAgent();
 });
 
-const ask = (id, options) => table.request(agent, { ...DEFAULTS, id, ...options });
+const makeRequest = (id, options) => table.request(agent, { ...DEFAULTS, id, ...options });
 const SHARED = { mode: 'shared' };
 
 test('a release grants all shared requests up to the next exclusive one, in their order', () => {
-  const holder = ask(0);
+  const holder = makeRequest(0);
   for (const [id, options] of [
     [1, SHARED],
     [2, SHARED],
     [3, {}],
     [4, SHARED],
   ]) {
-    ask(id, options);
+    makeRequest(id, options);
   }
   table.remove(holder);
   expect(agent.events).toEqual(['granted 1', 'granted 2']);
 });
 
 test('a removed entry is removed once', () => {
-  const holder = ask(0);
-  ask(1);
+  const holder = makeRequest(0);
+  makeRequest(1);
   table.remove(holder);
   table.remove(holder);
   expect(agent.events).toEqual(['granted 1']);
 });
 
 test('steal takes from all holders in their order and grants nothing that is queued', () => {
-  ask(0, SHARED);
-  ask(1, SHARED);
-  ask(2);
-  expect(ask(3, { steal: true }).isHeld).toBe(true);
+  makeRequest(0, SHARED);
+  makeRequest(1, SHARED);
+  makeRequest(2);
+  expect(makeRequest(3, { steal: true }).isHeld).toBe(true);
   expect(agent.events).toEqual(['stolen 0', 'stolen 1']);
 });
 
 test('removeAll() grants none of the removed entries', () => {
-  const entries = [ask(0), ask(1), ask(2)];
-  ask(3);
+  const entries = [makeRequest(0), makeRequest(1), makeRequest(2)];
+  makeRequest(3);
   table.removeAll(entries);
   expect(agent.events).toEqual(['granted 3']);
 });
 
 test('the tokens of grants rise over all names', () => {
   const tokens = ['a', 'b', 'a'].map((name, id) => {
-    const entry = ask(id, { name });
+    const entry = makeRequest(id, { name });
     table.remove(entry);
     return entry.request.tokenHigh * 2 ** 32 + entry.request.tokenLow;
   });
@@ -78,8 +78,8 @@ test('the tokens of grants rise over all names', () => {
 
 test('names that are no longer used take no room, except for one', () => {
   for (let id = 0; id < 10; id += 1) {
-    const outer = ask(id, { name: `outer ${id}` });
-    const inner = ask(id, { name: `inner ${id}` });
+    const outer = makeRequest(id, { name: `outer ${id}` });
+    const inner = makeRequest(id, { name: `inner ${id}` });
     table.remove(outer);
     table.remove(inner);
   }
@@ -88,11 +88,11 @@ test('names that are no longer used take no room, except for one', () => {
 });
 
 test('a name that is used again while it is the last unused one keeps its holder', () => {
-  table.remove(ask(0, { name: 'a' }));
-  const holder = ask(1, { name: 'a' });
-  table.remove(ask(2, { name: 'b' }));
-  table.remove(ask(3, { name: 'c' }));
-  ask(4, { name: 'a' });
+  table.remove(makeRequest(0, { name: 'a' }));
+  const holder = makeRequest(1, { name: 'a' });
+  table.remove(makeRequest(2, { name: 'b' }));
+  table.remove(makeRequest(3, { name: 'c' }));
+  makeRequest(4, { name: 'a' });
   expect(table.snapshot()).toMatchObject({ held: [{ name: 'a' }], pending: [{ name: 'a' }] });
   table.remove(holder);
   expect(agent.events).toEqual(['granted 4']);
@@ -109,8 +109,8 @@ describe('the hold limit', () => {
   }
 
   test('is kept at the release, where the thread was too busy for the timer', () => {
-    const holder = ask(0, HOLD);
-    ask(1);
+    const holder = makeRequest(0, HOLD);
+    makeRequest(1);
     blockFor(6);
     table.remove(holder);
     expect(holder.lossReason).toBe('expired');
@@ -118,7 +118,7 @@ describe('the hold limit', () => {
   });
 
   test('says nothing about a lock that was given up before', async () => {
-    table.remove(ask(0, HOLD));
+    table.remove(makeRequest(0, HOLD));
     blockFor(6);
     await nextTurn();
     await nextTurn();
@@ -127,13 +127,13 @@ describe('the hold limit', () => {
 });
 
 test('a name whose requests ended together with others, in any order, has one table entry', () => {
-  const [first, other, second] = ['a', 'b', 'a'].map((name, id) => ask(id, { name }));
+  const [first, other, second] = ['a', 'b', 'a'].map((name, id) => makeRequest(id, { name }));
   table.removeAll([first, other, second]);
-  const holder = ask(3, { name: 'a' });
+  const holder = makeRequest(3, { name: 'a' });
   // Another name is forgotten, and with it what was forgotten before.
-  table.remove(ask(4, { name: 'c' }));
-  table.remove(ask(5, { name: 'd' }));
-  const waiting = ask(6, { name: 'a' });
+  table.remove(makeRequest(4, { name: 'c' }));
+  table.remove(makeRequest(5, { name: 'd' }));
+  const waiting = makeRequest(6, { name: 'a' });
   expect([holder.isHeld, waiting.isQueued]).toEqual([true, true]);
   expect(table.snapshot()).toMatchObject({ held: [{ name: 'a' }], pending: [{ name: 'a' }] });
 });

@@ -89,14 +89,14 @@ describeOneClient('acquire()', (run) => {
     run(async ({ locks, assert, name, query, LockLostError }) => {
       const victim = await locks.acquire(name);
       const { signal } = victim;
-      const thief = await locks.acquire(name, { steal: true });
+      const stealer = await locks.acquire(name, { steal: true });
       if (!signal.aborted)
         await new Promise((resolve) => signal.addEventListener('abort', resolve));
       assert.ok(signal.reason instanceof LockLostError);
       assert.equal(signal.reason.token, victim.token);
       victim.release();
       assert.deepEqual(await query(), { held: ['exclusive'], pending: [] });
-      thief.release();
+      stealer.release();
     }),
   );
 

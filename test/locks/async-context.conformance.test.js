@@ -25,11 +25,12 @@ describeOneClient('async context', (run) => {
     run(async ({ locks, assert, name, require }) => {
       const { AsyncLocalStorage } = require('node:async_hooks');
       const storage = new AsyncLocalStorage();
-      const ask = (store, callback) => storage.run(store, () => locks.request(name, callback));
+      const makeRequest = (store, callback) =>
+        storage.run(store, () => locks.request(name, callback));
       let queued;
-      await ask('holder', () => {
+      await makeRequest('holder', () => {
         queued = ['one', 'two'].map((store) =>
-          ask(store, async () => {
+          makeRequest(store, async () => {
             const before = storage.getStore();
             await undefined;
             return [before, storage.getStore()];

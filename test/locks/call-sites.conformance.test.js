@@ -33,16 +33,16 @@ describeTwoClients('callSites', (clients) => {
     const noting = await clients.openSecond({ callSites: true });
     const sites = await noting.run(async ({ locks, Mutex, name: same }) => {
       const found = [];
-      const look = async () => found.push((await locks.inspect()).held[0].callSite);
-      await locks.request(same, look);
-      await locks.requestAll([same], look);
+      const readSite = async () => found.push((await locks.inspect()).held[0].callSite);
+      await locks.request(same, readSite);
+      await locks.requestAll([same], readSite);
       const handle = await locks.acquire(same);
-      await look();
+      await readSite();
       await handle.release();
       const mutex = new Mutex(same, { manager: locks });
-      await mutex.runExclusive(look);
+      await mutex.runExclusive(readSite);
       const release = await mutex.acquire();
-      await look();
+      await readSite();
       await release();
       return found;
     }, name);

@@ -177,12 +177,12 @@ describeOneClient('callback', (run) => {
         hasTimerRun = true;
       }, 1);
       let requests = 0;
-      const askAgainAndAgain = async () => {
+      const requestRepeatedly = async () => {
         for (; !hasTimerRun && requests < 3_000_000; requests += 1) {
           await locks.request(name, () => {});
         }
       };
-      await Promise.all([askAgainAndAgain(), askAgainAndAgain(), askAgainAndAgain()]);
+      await Promise.all([requestRepeatedly(), requestRepeatedly(), requestRepeatedly()]);
       assert.ok(hasTimerRun);
     }),
   );

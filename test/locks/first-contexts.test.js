@@ -71,7 +71,7 @@ test('a first reentrant request is covered by the lock whose callback has just b
 
 test('a first request that is to be notified of a deadlock knows what encloses it', () => {
   const lines = run(`
-    const tell = ({ name }) => console.log(name);
-    locks.request('A', () => locks.request('A', { deadlock: 'reject' }, () => {}).catch(tell));`);
+    const print = ({ name }) => console.log(name);
+    locks.request('A', () => locks.request('A', { deadlock: 'reject' }, () => {}).catch(print));`);
   expect(lines).toEqual(['DeadlockError']);
 });

@@ -55,7 +55,7 @@ test('the handle of a process that is killed is released', async () => {
   await bucket.isClean({ processes: 1 });
 });
 
-test('a handle is notified of a thief in another process by its signal', async () => {
+test('a handle is notified of a stealer in another process by its signal', async () => {
   await acquire(first, 'a');
   const loss = first.run(
     () =>

@@ -11,8 +11,8 @@ describeOneClient('a then() of the program that throws', (run) => {
     run(async ({ locks, assert, name }) => {
       const names = [`${name} a`, `${name} b`];
       const holders = await Promise.all(names.map((it) => locks.acquire(it)));
-      const ask = (it) => locks.request(it, () => `in ${it}`);
-      const waiting = Promise.all(names.map(ask));
+      const makeRequest = (it) => locks.request(it, () => `in ${it}`);
+      const waiting = Promise.all(names.map(makeRequest));
       const { then } = Promise.prototype;
       Promise.prototype.then = () => {
         throw new Error('hostile');

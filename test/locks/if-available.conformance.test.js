@@ -18,11 +18,11 @@ describeTwoClients('ifAvailable', (clients) => {
     ['exclusive', 'exclusive'],
     ['exclusive', 'shared'],
     ['shared', 'exclusive'],
-  ])('gives null while %s is held and %s asked for', async (held, asked) => {
+  ])('gives null while %s is held and %s asked for', async (held, requested) => {
     const { first, second } = clients;
     const name = unique('name');
     const holder = await first.hold(name, { mode: held });
-    const request = await second.request(name, { mode: asked, ifAvailable: true });
+    const request = await second.request(name, { mode: requested, ifAvailable: true });
     expect(await request.granted).toBeNull();
     await request.release();
     await holder.release();

@@ -7,8 +7,8 @@ let bucket;
 let actors;
 beforeEach(async () => {
   bucket = new ProcessBucket();
-  const places = ['process', 'process', 'thread', 'thread of another process'];
-  actors = await Promise.all(places.map((place) => bucket.open(place)));
+  const hostKinds = ['process', 'process', 'thread', 'thread of another process'];
+  actors = await Promise.all(hostKinds.map((hostKind) => bucket.open(hostKind)));
 });
 afterEach(() => bucket.close());
 

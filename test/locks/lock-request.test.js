@@ -78,11 +78,11 @@ describe('between a grant and its callback', () => {
 
   /** A lock manager over a backend that queues everything and grants nothing. */
   function openQueueing() {
-    const asked = [];
+    const requested = [];
     const ended = [];
     const backend = {
       enqueue(request) {
-        asked.push(request);
+        requested.push(request);
         return 0;
       },
       release: () => {
@@ -97,13 +97,13 @@ describe('between a grant and its callback', () => {
       watch() {},
       close() {},
     };
-    return { locks: openLockManager({ backend }), asked, ended, backend };
+    return { locks: openLockManager({ backend }), requested, ended, backend };
   }
 
   test('a timeout that passes does not count', async () => {
-    const { locks, asked, ended } = openQueueing();
+    const { locks, requested, ended } = openQueueing();
     const request = locks.request('a', { timeout: 5 }, () => 'granted');
-    asked[0].granted();
+    requested[0].granted();
     blockFor(10);
     await nextTurn();
     await nextTurn();
@@ -114,11 +114,11 @@ describe('between a grant and its callback', () => {
   test.each(['expired', 'disconnected'])(
     'a lock that is lost (%s) is not called back',
     async (reason) => {
-      const { locks, asked } = openQueueing();
+      const { locks, requested } = openQueueing();
       const callback = jest.fn();
       const request = locks.request('a', callback);
-      asked[0].granted();
-      asked[0].lost(reason);
+      requested[0].granted();
+      requested[0].lost(reason);
       await expect(request).rejects.toMatchObject({ reason });
       await nextTurn();
       expect(callback).not.toHaveBeenCalled();
@@ -126,12 +126,12 @@ describe('between a grant and its callback', () => {
   );
 
   test('a signal that aborts after a steal ends it without a callback, and it rejects with the loss', async () => {
-    const { locks, asked } = openQueueing();
+    const { locks, requested } = openQueueing();
     const controller = new AbortController();
     const callback = jest.fn();
     const request = locks.request('a', { signal: controller.signal }, callback);
-    asked[0].granted();
-    asked[0].lost('stolen');
+    requested[0].granted();
+    requested[0].lost('stolen');
     controller.abort('mine');
     await expect(request).rejects.toMatchObject({ reason: 'stolen' });
     await nextTurn();
@@ -144,11 +144,11 @@ describe('between a grant and its callback', () => {
   ])(
     'so does a signal that aborts before the loss was reported, which the release answers %s',
     async (_, answer) => {
-      const { locks, asked, ended, backend } = openQueueing();
+      const { locks, requested, ended, backend } = openQueueing();
       const controller = new AbortController();
       const callback = jest.fn();
       const request = locks.request('a', { signal: controller.signal }, callback);
-      asked[0].granted();
+      requested[0].granted();
       backend.loss = answer('stolen');
       controller.abort('mine');
       await expect(request).rejects.toMatchObject({ name: 'AbortError', reason: 'stolen' });
@@ -158,24 +158,24 @@ describe('between a grant and its callback', () => {
   );
 
   test('a signal that aborts before the callback rejects with its reason where nothing was lost', async () => {
-    const { locks, asked, ended } = openQueueing();
+    const { locks, requested, ended } = openQueueing();
     const controller = new AbortController();
     const request = locks.request('a', { signal: controller.signal }, notCalled);
-    asked[0].granted();
+    requested[0].granted();
     controller.abort('mine');
     await expect(request).rejects.toBe('mine');
     expect(ended).toEqual(['release']);
   });
 
   test('a signal that aborts before the callback rejects only when the lock is released', async () => {
-    const { locks, asked, backend } = openQueueing();
+    const { locks, requested, backend } = openQueueing();
     const controller = new AbortController();
     let answerRelease;
     backend.loss = new Promise((resolve) => (answerRelease = resolve));
     const request = locks.request('a', { signal: controller.signal }, notCalled);
     const onEnd = jest.fn();
     request.then(onEnd, onEnd);
-    asked[0].granted();
+    requested[0].granted();
     controller.abort('mine');
     await nextTurn();
     expect(onEnd).not.toHaveBeenCalled();

@@ -6,18 +6,18 @@ describeTwoClients('lock.signal', (clients) => {
   test('aborts when the lock is stolen, with the error that request() rejects with', async () => {
     const { first, second } = clients;
     const name = unique('name');
-    const victim = await first.hold(name, {}, { tellsLoss: true });
-    const thief = await second.hold(name, { steal: true });
+    const victim = await first.hold(name, {}, { reportsLoss: true });
+    const stealer = await second.hold(name, { steal: true });
     const lost = await victim.lost;
     expect(lost).toMatchObject({ name: 'AbortError', isLockLost: true, reason: 'stolen' });
     expect(lost).toEqual((await victim.settled).reason);
-    await thief.release();
+    await stealer.release();
   });
 
   test('does not abort when the lock is released', async () => {
     const { first, second } = clients;
     const name = unique('name');
-    const holder = await first.hold(name, {}, { tellsLoss: true });
+    const holder = await first.hold(name, {}, { reportsLoss: true });
     await holder.release();
     const other = await second.hold(name, { steal: true });
     await other.release();
@@ -88,9 +88,9 @@ describeOneClient('lock.signal, inside a client', (run) => {
             else signal.addEventListener('abort', onAbort);
           }),
       );
-      const thief = locks.request(name, { steal: true }, () => {});
+      const stealer = locks.request(name, { steal: true }, () => {});
       const error = await victim.catch((caught) => caught);
-      await thief;
+      await stealer;
       assert.equal(reason, error);
     }),
   );

@@ -50,8 +50,8 @@ test('of a private Mutex that was contended nothing stays', () => {
 });
 
 test('the result of a callback is collected, although it started a timer that lives on', () => {
-  const kept = countKept(({ openLockManager }, place) => {
-    globalThis.locks ??= openLockManager({ directory: place });
+  const kept = countKept(({ openLockManager }, folder) => {
+    globalThis.locks ??= openLockManager({ directory: folder });
     return globalThis.locks.request('a', async () => {
       setInterval(() => {}, 1_000_000).unref(); // carries the context of the callback
       return {};
@@ -61,8 +61,8 @@ test('the result of a callback is collected, although it started a timer that li
 });
 
 test('the error of a callback is collected, although it started a timer that lives on', () => {
-  const kept = countKept(({ openLockManager }, place) => {
-    globalThis.locks ??= openLockManager({ directory: place });
+  const kept = countKept(({ openLockManager }, folder) => {
+    globalThis.locks ??= openLockManager({ directory: folder });
     const request = globalThis.locks.request('a', async () => {
       setInterval(() => {}, 1_000_000).unref();
       throw new Error();
@@ -87,8 +87,8 @@ test.each(['openLockManager', 'createLocalLockManager'])(
 );
 
 test('a lock manager that was closed is collected', () => {
-  const kept = countKept(async ({ openLockManager }, place) => {
-    const locks = openLockManager({ directory: place });
+  const kept = countKept(async ({ openLockManager }, folder) => {
+    const locks = openLockManager({ directory: folder });
     await locks.request('a', () => {});
     locks.close();
     return locks;
@@ -98,12 +98,12 @@ test('a lock manager that was closed is collected', () => {
 
 test('of a lock manager that was closed no native memory stays', () => {
   heapCounter.build();
-  const program = async ({ openLockManager, collect }, place, addon) => {
+  const program = async ({ openLockManager, collect }, folder, addon) => {
     const MANAGERS = 500;
     const { heapInUse } = require(addon);
     const openAll = async () => {
       for (let i = 0; i < MANAGERS; i += 1) {
-        const locks = openLockManager({ directory: place });
+        const locks = openLockManager({ directory: folder });
         await locks.request('a', () => {});
         locks.close();
         await new Promise((resolve) => setImmediate(resolve)); // libuv lets go of its handles

@@ -133,18 +133,18 @@ describeOneClient('reentrant', (run) => {
     run(async ({ locks, assert, name }) => {
       const stolen = { name: 'AbortError', reason: 'stolen' };
       let nested;
-      let thief;
+      let stealer;
       const outer = locks.request(name, { reentrant: true }, () => {
         nested = locks.request(name, { reentrant: true }, async (lock) => {
-          thief = locks.request(name, { steal: true }, () => {});
+          stealer = locks.request(name, { steal: true }, () => {});
           await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
-          await thief;
+          await stealer;
         });
         return nested.catch(() => {});
       });
       await assert.rejects(outer, stolen);
       await assert.rejects(nested, stolen);
-      await thief;
+      await stealer;
     }),
   );
 
@@ -318,20 +318,20 @@ describeOneClient('reentrant', (run) => {
     'with the lock those are lost that wait for a sibling',
     run(async ({ locks, assert, name, notCalled }) => {
       const request = (callback) => locks.request(name, { reentrant: true }, callback);
-      let thief;
+      let stealer;
       const results = await Promise.allSettled([
         request(async () => {
           const nested = Promise.allSettled([
             request(() => new Promise(() => {})),
             request(notCalled),
           ]);
-          thief = locks.request(name, { steal: true }, () => {});
-          await thief;
+          stealer = locks.request(name, { steal: true }, () => {});
+          await stealer;
           for (const { reason } of await nested) assert.equal(reason.reason, 'stolen');
         }),
       ]);
       assert.equal(results[0].reason.reason, 'stolen');
-      await thief;
+      await stealer;
     }),
   );
 });

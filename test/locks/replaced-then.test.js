@@ -73,8 +73,8 @@ describe.each([
   test('a request that missed the lock ends where then() throws', async () => {
     const callback = jest.fn();
     const holder = await locks.acquire('a');
-    const ask = () => locks.request('a', { ifAvailable: true }, callback);
-    expect(await callWithHostileThen(ask)).toEqual(failed);
+    const makeRequest = () => locks.request('a', { ifAvailable: true }, callback);
+    expect(await callWithHostileThen(makeRequest)).toEqual(failed);
     await holder.release();
     expect(callback).not.toHaveBeenCalled();
   });
@@ -101,8 +101,8 @@ describe.each([
   ])('requestAll() of a lock that is %s ends where catch() throws', async (_name, holders) => {
     const callback = jest.fn();
     const holder = holders === 0 ? undefined : await locks.acquire('a');
-    const ask = () => locks.requestAll(['a'], callback);
-    expect(await callWithHostileThen(ask, forCatch)).toEqual(failed);
+    const makeRequest = () => locks.requestAll(['a'], callback);
+    expect(await callWithHostileThen(makeRequest, forCatch)).toEqual(failed);
     await holder?.release();
     expect(await locks.query()).toEqual({ held: [], pending: [] });
     expect(callback).not.toHaveBeenCalled();
@@ -111,8 +111,8 @@ describe.each([
   test('a reentrant request ends where then() throws once it is made', async () => {
     const callback = jest.fn();
     await locks.request('a', { reentrant: true }, async () => {
-      const ask = () => locks.request('a', { reentrant: true }, callback);
-      expect(await callWithHostileThen(ask, forBoth)).toEqual(failed);
+      const makeRequest = () => locks.request('a', { reentrant: true }, callback);
+      expect(await callWithHostileThen(makeRequest, forBoth)).toEqual(failed);
     });
     expect(await locks.query()).toEqual({ held: [], pending: [] });
     expect(callback).not.toHaveBeenCalled();

@@ -231,11 +231,11 @@ describeOneClient('requestAll()', (run) => {
       const request = locks.requestAll(names, notCalled);
       const rejected = assert.rejects(request, { name: 'AbortError', reason: 'stolen' });
       await new Promise((resolve) => setImmediate(resolve));
-      const thief = await locks.acquire(names[0], { steal: true });
+      const stealer = await locks.acquire(names[0], { steal: true });
       await rejected;
       const { pending } = await locks.query();
       assert.ok(!pending.some((info) => names.includes(info.name)));
-      thief.release();
+      stealer.release();
       holder.release();
     }),
   );
@@ -252,7 +252,7 @@ describeOneClient('requestAll()', (run) => {
       });
       const rejected = request.catch((error) => error);
       while (finish === undefined) await new Promise((resolve) => setImmediate(resolve));
-      const thief = await locks.acquire(names[0], { steal: true });
+      const stealer = await locks.acquire(names[0], { steal: true });
       const error = await rejected;
       assert.deepEqual(
         signals.map(({ reason }) => reason),
@@ -262,7 +262,7 @@ describeOneClient('requestAll()', (run) => {
       finish();
       await new Promise((resolve) => setImmediate(resolve));
       assert.equal(locks.isLocked(names[1]), false);
-      thief.release();
+      stealer.release();
     }),
   );
 

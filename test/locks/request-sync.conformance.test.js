@@ -183,13 +183,13 @@ describeOneClient('requestSync(), inside a client', (run) => {
   test(
     'a lock that is stolen during the callback is a LockLostError in the place of its result',
     run(async ({ locks, assert, name, LockLostError }) => {
-      let thief;
+      let stealer;
       let token;
       assert.throws(
         () =>
           locks.requestSync(name, (lock) => {
             ({ token } = lock);
-            thief = locks.request(name, { steal: true }, () => 'thief');
+            stealer = locks.request(name, { steal: true }, () => 'stealer');
           }),
         (error) => {
           assert.ok(error instanceof LockLostError);
@@ -197,7 +197,7 @@ describeOneClient('requestSync(), inside a client', (run) => {
           return true;
         },
       );
-      assert.equal(await thief, 'thief');
+      assert.equal(await stealer, 'stealer');
     }),
   );
 

@@ -12,29 +12,29 @@ const STOLEN = {
 describeTwoClients('steal', (clients) => {
   test('gets a free lock', async () => {
     const name = unique('name');
-    const thief = await clients.first.hold(name, STEAL);
+    const stealer = await clients.first.hold(name, STEAL);
     expect(await clients.second.queryOf(name)).toEqual({ held: ['exclusive'], pending: [] });
-    expect(await thief.release('done')).toEqual({ status: 'fulfilled', value: 'done' });
+    expect(await stealer.release('done')).toEqual({ status: 'fulfilled', value: 'done' });
   });
 
   test('takes the lock from its holder, whose request() rejects with an AbortError while its callback runs', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const victim = await first.hold(name);
-    const thief = await second.hold(name, STEAL);
+    const stealer = await second.hold(name, STEAL);
     expect(await victim.settled).toMatchObject(STOLEN);
     expect(await first.queryOf(name)).toEqual({ held: ['exclusive'], pending: [] });
     await victim.release();
-    await thief.release();
+    await stealer.release();
   });
 
   test('takes a lock of the same client too', async () => {
     const { first } = clients;
     const name = unique('name');
     const victim = await first.hold(name);
-    const thief = await first.hold(name, STEAL);
+    const stealer = await first.hold(name, STEAL);
     expect(await victim.settled).toMatchObject(STOLEN);
-    await thief.release();
+    await stealer.release();
   });
 
   test('takes the lock from all shared holders', async () => {
@@ -44,10 +44,10 @@ describeTwoClients('steal', (clients) => {
       await first.hold(name, { mode: 'shared' }),
       await second.hold(name, { mode: 'shared' }),
     ];
-    const thief = await second.hold(name, STEAL);
+    const stealer = await second.hold(name, STEAL);
     for (const victim of victims) expect(await victim.settled).toMatchObject(STOLEN);
     expect(await first.queryOf(name)).toEqual({ held: ['exclusive'], pending: [] });
-    await thief.release();
+    await stealer.release();
   });
 
   test('runs before everything that is queued, which stays queued in its order', async () => {
@@ -55,13 +55,13 @@ describeTwoClients('steal', (clients) => {
     const name = unique('name');
     const victim = await first.hold(name);
     const queued = [await second.request(name), await first.request(name, { mode: 'shared' })];
-    const thief = await second.hold(name, STEAL);
+    const stealer = await second.hold(name, STEAL);
     expect(await victim.settled).toMatchObject(STOLEN);
     expect(await first.queryOf(name)).toEqual({
       held: ['exclusive'],
       pending: ['exclusive', 'shared'],
     });
-    await thief.release();
+    await stealer.release();
     for (const request of queued) {
       await request.granted;
       await request.release();
@@ -72,45 +72,45 @@ describeTwoClients('steal', (clients) => {
     const { first, second } = clients;
     const name = unique('name');
     const victim = await first.hold(name);
-    const thief = await second.hold(name, STEAL);
+    const stealer = await second.hold(name, STEAL);
     const queued = await second.request(name);
     await victim.release('late');
     expect(await victim.settled).toMatchObject(STOLEN);
     expect(await first.queryOf(name)).toEqual({ held: ['exclusive'], pending: ['exclusive'] });
-    await thief.release();
+    await stealer.release();
     await queued.granted;
     await queued.release();
   });
 
-  test('a thief can be stolen from', async () => {
+  test('a stealer can be stolen from', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const victim = await first.hold(name);
-    const thief = await second.hold(name, STEAL);
-    const secondThief = await first.hold(name, STEAL);
+    const stealer = await second.hold(name, STEAL);
+    const secondStealer = await first.hold(name, STEAL);
     expect(await victim.settled).toMatchObject(STOLEN);
-    expect(await thief.settled).toMatchObject(STOLEN);
-    await secondThief.release();
+    expect(await stealer.settled).toMatchObject(STOLEN);
+    await secondStealer.release();
   });
 
   test('takes nothing under another name', async () => {
     const { first, second } = clients;
     const holder = await first.hold(unique('name'));
-    const thief = await second.hold(unique('name'), STEAL);
+    const stealer = await second.hold(unique('name'), STEAL);
     expect(await holder.release('kept')).toEqual({ status: 'fulfilled', value: 'kept' });
-    await thief.release();
+    await stealer.release();
   });
 
-  test('the tokens of victim and thief rise, and the error carries the token of the victim', async () => {
+  test('the tokens of victim and stealer rise, and the error carries the token of the victim', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const victim = await first.hold(name);
-    const thief = await second.hold(name, STEAL);
+    const stealer = await second.hold(name, STEAL);
     const { token: victimToken } = await victim.granted;
-    const { token: thiefToken } = await thief.granted;
-    expect(thiefToken).toBeGreaterThan(victimToken);
+    const { token: stealerToken } = await stealer.granted;
+    expect(stealerToken).toBeGreaterThan(victimToken);
     expect((await victim.settled).reason.token).toBe(victimToken);
-    await thief.release();
+    await stealer.release();
   });
 });
 
@@ -138,10 +138,10 @@ describeOneClient('steal, inside a client', (run) => {
       const victim = locks.request(name, () => {
         isCalled = true;
       });
-      const thief = locks.request(name, { steal: true }, () => 'thief');
+      const stealer = locks.request(name, { steal: true }, () => 'stealer');
       await assert.rejects(victim, { name: 'AbortError' });
       assert.equal(isCalled, true);
-      assert.equal(await thief, 'thief');
+      assert.equal(await stealer, 'stealer');
     }),
   );
 
@@ -156,10 +156,10 @@ describeOneClient('steal, inside a client', (run) => {
         return new Promise((resolve) => (finish = resolve));
       });
       await granted;
-      const thief = locks.request(name, { steal: true }, () => {});
+      const stealer = locks.request(name, { steal: true }, () => {});
       finish('too late');
       await assert.rejects(victim, { name: 'AbortError' });
-      await thief;
+      await stealer;
     }),
   );
 

@@ -29,11 +29,11 @@ beforeEach(() => {
 afterEach(() => jest.dontMock('../../lib/time.js'));
 
 /** After which a wait inside a callback is noted, and looked at. */
-const LOOKS_MS = [25, 100];
+const CHECKS_MS = [25, 100];
 /** Timers of requests: all except timers that keep the event loop alive, or check for deadlocks. */
 const countTimers = () =>
   [...live].filter(
-    ({ _repeat, _idleTimeout }) => _repeat === null && !LOOKS_MS.includes(_idleTimeout),
+    ({ _repeat, _idleTimeout }) => _repeat === null && !CHECKS_MS.includes(_idleTimeout),
   ).length;
 
 test('a request that is granted at once starts no timer', async () => {

@@ -15,8 +15,8 @@ let manager;
 let metrics;
 
 async function openPage(scheme, options = {}) {
-  const place = scheme === 'local:' ? {} : { directory };
-  manager = openLockManager({ url: scheme, ...place });
+  const address = scheme === 'local:' ? {} : { directory };
+  manager = openLockManager({ url: scheme, ...address });
   await manager.request('a', () => {});
   metrics = new LockMetrics({ manager, ...options });
   metrics.registerPrometheus(promClient, registry);

@@ -123,11 +123,11 @@ test.each(['grafana-dashboard.json', 'alerts.yml'])(
     const page = await metrics.toPrometheus();
     const known = new Set([...page.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name));
     const text = readFileSync(path.join(__dirname, '../../examples/metrics', file), 'utf8');
-    const asked = [...text.matchAll(/\bholdfast_\w+/g)].map(([name]) =>
+    const requested = [...text.matchAll(/\bholdfast_\w+/g)].map(([name]) =>
       name.replace(/_(bucket|sum|count)$/, ''),
     );
-    expect(asked.length).toBeGreaterThan(5);
-    expect(asked.filter((name) => !known.has(name))).toEqual([]);
+    expect(requested.length).toBeGreaterThan(5);
+    expect(requested.filter((name) => !known.has(name))).toEqual([]);
   },
 );
 

@@ -2,7 +2,7 @@
 
 // Mistakes in the names that are kept.
 
-const KEPT = 'core_test:BiasedLocks*';
+const BIASED = 'core_test:BiasedLocks*';
 const AGENT = 'core_test:AgentBiased*';
 const TRANSITIONS = 'core_test:BiasedTransitions*';
 
@@ -13,14 +13,14 @@ const BIAS_BUGS = [
     file: 'src/core/shard_rules.cc',
     from: '  if (found.cell != nullptr && !HasCounted(*found.cell)) Settle(*found.cell);\n',
     to: '',
-    tests: [KEPT],
+    tests: [BIASED],
   },
   {
     name: 'a taken record is revoked',
     file: 'src/segment/biased_record.cc',
     from: 'IsBiasedHeld(seen) ? CellState::kHeld : CellState::kRevoked;',
     to: 'IsBiasedHeld(seen) ? CellState::kRevoked : CellState::kRevoked;',
-    tests: [KEPT],
+    tests: [BIASED],
   },
   {
     name: 'an agent that publishes an operation leaves the biased records usable',
@@ -34,28 +34,28 @@ const BIAS_BUGS = [
     file: 'src/segment/watch_ring.cc',
     from: '    RevokeBiased(segment_, agent.index, i);\n',
     to: '',
-    tests: [KEPT],
+    tests: [BIASED],
   },
   {
     name: 'a copy of the table leaves open what it copies',
     file: 'src/core/snapshot.cc',
     from: 'if (segment::IsBiased(state)) segment::Revoke(segment::AsRequest(cell));',
     to: '',
-    tests: [KEPT],
+    tests: [BIASED],
   },
   {
     name: 'a repair leaves open what it reads',
     file: 'src/segment/repair.cc',
     from: '    state = Revoke(request);\n',
     to: '',
-    tests: [KEPT],
+    tests: [BIASED],
   },
   {
     name: 'a name is biased while others wait',
     file: 'src/core/shard_rules.cc',
     from: '         name.queue_head.Get() == kNoCell && request.event_next.Get()',
     to: '         request.event_next.Get()',
-    tests: [KEPT],
+    tests: [BIASED],
   },
   {
     name: 'the record of a biased name is freed before its agent drops it',
@@ -90,14 +90,14 @@ const BIAS_BUGS = [
     file: 'src/segment/biased_record.cc',
     from: '  request.token.Set(hold.token);\n',
     to: '',
-    tests: [TRANSITIONS, KEPT],
+    tests: [TRANSITIONS, BIASED],
   },
   {
     name: 'a shard gives up extents whose records an agent is about to close',
     file: 'src/core/extents.cc',
     from: '    if (released == 0 && segment::MayRevoke(segment, lock_table.host(), shard)) break;\n',
     to: '',
-    tests: [KEPT],
+    tests: [BIASED],
   },
 ];
 

@@ -3,7 +3,7 @@
 // Mistakes in the intake of a busy shard.
 
 const SIMULATION = 'simulation_test';
-const INTAKE = 'core_test:PublicationList*';
+const PUBLICATION_LIST = 'core_test:PublicationList*';
 const AGENT = 'core_test:AgentOperations*';
 const END = 'core_test:EndInThePublicationList*';
 
@@ -56,14 +56,14 @@ const PUBLICATION_BUGS = [
     file: 'src/core/lock_table.cc',
     from: 'header.dirty.Acquire() != 0 || ',
     to: '',
-    tests: [INTAKE],
+    tests: [PUBLICATION_LIST],
   },
   {
     name: 'an agent that closes forgets what a repair has left',
     file: 'src/core/lock_table.cc',
     from: '    if (view.header().dirty.Get() != 0) {\n      ++attempt;\n    } else {\n      has_operations = false;  // entering has executed them\n    }\n',
     to: '    has_operations = false;\n    if (view.header().dirty.Get() != 0) ++attempt;\n',
-    tests: [INTAKE],
+    tests: [PUBLICATION_LIST],
   },
   {
     name: 'a late reaper cleans up the next owner of the slot',
@@ -84,35 +84,35 @@ const PUBLICATION_BUGS = [
     file: 'src/core/lock_table.cc',
     from: 'if (segment_.shard(shard).publications.Get() != kNoCell) Combine(shard, wake_queue);',
     to: '',
-    tests: [INTAKE, SIMULATION],
+    tests: [PUBLICATION_LIST, SIMULATION],
   },
   {
     name: 'an agent that unlocks a shard does not check the publication list again',
     file: 'src/segment/lock_word.h',
     from: 'if (worker_ != nullptr && HasOperations(segment_->shard(shard_))) {',
     to: 'if (worker_ == nullptr && HasOperations(segment_->shard(shard_))) {',
-    tests: [INTAKE],
+    tests: [PUBLICATION_LIST],
   },
   {
     name: 'the publication list is executed newest first',
     file: 'src/segment/publication_list.cc',
     from: '    operation->next.Set(next_);\n    next_ = std::exchange(id, older);\n',
     to: '    next_ = next_ == kNoCell ? id : next_;\n    id = older;\n',
-    tests: [INTAKE, SIMULATION],
+    tests: [PUBLICATION_LIST, SIMULATION],
   },
   {
     name: 'a repair executes what has been executed again',
     file: 'src/core/combiner.cc',
     from: 'if (occasion == Occasion::kRepair && AnswerFromRecord(operation, agent)) return true;',
     to: 'if (occasion == Occasion::kRepair && AnswerFromRecord(operation, agent) && id == 0) return true;',
-    tests: [INTAKE],
+    tests: [PUBLICATION_LIST],
   },
   {
     name: 'a repair forgets the publication list',
     file: 'src/core/lock_table.cc',
     from: '  ExecuteAfterRepair(view, wake_queue, operations);\n',
     to: '',
-    tests: [INTAKE],
+    tests: [PUBLICATION_LIST],
   },
   {
     name: 'a cell that a repair has executed is used again at once',
@@ -133,7 +133,7 @@ const PUBLICATION_BUGS = [
     file: 'src/core/combiner.cc',
     from: '  operation.ended.Set(is_late ? CellState::kExpired : request->state.Get());\n',
     to: '  operation.ended.Set(CellState::kHeld);\n',
-    tests: [INTAKE, SIMULATION],
+    tests: [PUBLICATION_LIST, SIMULATION],
   },
   {
     name: 'an agent waits for a notice of an operation that was executed at once',

@@ -46,7 +46,7 @@ test('locks of one word are one', () => {
 
 test('the calls of one thread take turns, over all locks of one word', async () => {
   const order = [];
-  const ask = async (key, own) => {
+  const makeRequest = async (key, own) => {
     for (let times = 0; times < 20; times += 1) {
       await own.executeLocked(async () => {
         order.push(key);
@@ -54,7 +54,11 @@ test('the calls of one thread take turns, over all locks of one word', async () 
       });
     }
   };
-  await Promise.all([ask('a', lock), ask('b', lock), ask('c', new AsyncLock(buffer, 4))]);
+  await Promise.all([
+    makeRequest('a', lock),
+    makeRequest('b', lock),
+    makeRequest('c', new AsyncLock(buffer, 4)),
+  ]);
   expect(order.join('')).toBe('abc'.repeat(20));
 });
 

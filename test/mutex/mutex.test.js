@@ -166,12 +166,12 @@ describe.each([
 
   test('steal takes it from the holder, whose signal aborts', async () => {
     const victim = await mutex.acquire();
-    const thief = await mutex.acquire({ steal: true, blocking: false });
+    const stealer = await mutex.acquire({ steal: true, blocking: false });
     await nextTurn();
     expect(victim.lock.signal.reason).toBeInstanceOf(LockLostError);
     victim();
     expect(mutex.locked).toBe(true);
-    thief();
+    stealer();
   });
 
   test('holdLimit takes it away', async () => {

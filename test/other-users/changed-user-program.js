@@ -27,14 +27,14 @@ async function run({ user, bucket, isLocking }) {
   process.setgroups([]);
   process.setgid(user);
   process.setuid(user);
-  const ask = async () => {
+  const tryBoth = async () => {
     worker.postMessage('ask');
     const [inWorker] = await once(worker, 'message');
     return { inWorker, inMain: await tryLock(bucket) };
   };
-  const before = await ask();
+  const before = await tryBoth();
   first.close();
-  process.send({ before, after: await ask() }, () => process.exit());
+  process.send({ before, after: await tryBoth() }, () => process.exit());
 }
 
 if (isMainThread) run(JSON.parse(process.argv[2]));

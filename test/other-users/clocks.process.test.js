@@ -25,7 +25,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   const LONG = { holdLimit: 600_000 };
   const EXPIRED = { status: 'rejected', reason: { name: 'LockLostError', reason: 'expired' } };
   const TIMED_OUT = { status: 'rejected', reason: { name: 'TimeoutError', isLockLost: false } };
-  const LOOKS = 4;
+  const READS = 4;
   /** No test takes so long, and the clocks differ by more. */
   const FAR_AWAY_MS = 600_000;
 
@@ -33,8 +33,8 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
     (await bucket.locks.query()).held.find((lock) => lock.name === name)?.clientId;
 
   /** Resolves when this process has looked at the time of locks, its helper thread too. */
-  async function looksAtTheTime(actor) {
-    for (let i = 0; i < LOOKS; i += 1) {
+  async function readTime(actor) {
+    for (let i = 0; i < READS; i += 1) {
       const tick = await actor.hold('tick', SHORT);
       expect(await tick.settled).toMatchObject(EXPIRED);
     }
@@ -48,18 +48,18 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
         ['inside', 'outside'],
         ['outside', 'inside'],
       ];
-      const open = (places) =>
+      const open = (sides) =>
         Promise.all(
-          places.map((place) => bucket.open('process', place === 'inside' ? { inside } : {})),
+          sides.map((side) => bucket.open('process', side === 'inside' ? { inside } : {})),
         );
 
-      describe.each(pairs)('a holder %s and a waiter %s', (...places) => {
+      describe.each(pairs)('a holder %s and a waiter %s', (...sides) => {
         withBucket(beforeAll, afterAll);
         /** Of all tests here, each of which leaves nothing behind. */
         let holder;
         let waiter;
         beforeAll(async () => {
-          [holder, waiter] = await open(places);
+          [holder, waiter] = await open(sides);
         });
 
         test('a lock without a hold limit stays, and so does one whose limit is not over', async () => {
@@ -69,7 +69,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
             b: await waiter.request('b', SHORT),
           };
           await holder.freeze(); // only the waiter judges
-          await looksAtTheTime(waiter);
+          await readTime(waiter);
           const clientId = await holder.clientId();
           expect([await holderOf('a'), await holderOf('b')]).toEqual([clientId, clientId]);
           holder.thaw();
@@ -157,11 +157,11 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
         };
         const before = await bucket.locks.query();
         setClock(shift);
-        await looksAtTheTime(waiter);
-        await looksAtTheTime(holder);
+        await readTime(waiter);
+        await readTime(holder);
         await holder.freeze(); // for so long that its clock may have been set
         setClock(-shift);
-        await looksAtTheTime(waiter);
+        await readTime(waiter);
         expect(await bucket.locks.query()).toEqual(before);
         holder.thaw();
         for (const name of ['a', 'b']) {

@@ -15,7 +15,7 @@ const { randomFrom } = require('../support/process-random.js');
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const random = randomFrom(SEED);
 const THREAD = 'thread of another process';
-const PLACES_IN = { PID: ['process', THREAD] };
+const HOST_KINDS_IN = { PID: ['process', THREAD] };
 
 /** A broker that is busy for long is not waited for: then no holder is named. */
 async function untilNamed(request) {
@@ -38,23 +38,23 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
     (await bucket.locks.query()).held.find((lock) => lock.name === name)?.clientId;
 
   /** Two processes in separate namespaces each, and a process in the namespaces of the test. */
-  const openThree = (inside, place) =>
+  const openThree = (inside, hostKind) =>
     Promise.all([
-      bucket.open(place, { inside }),
-      bucket.open(place, { inside }),
-      bucket.open(place),
+      bucket.open(hostKind, { inside }),
+      bucket.open(hostKind, { inside }),
+      bucket.open(hostKind),
     ]);
 
   describe.each(Object.keys(NAMESPACES))('separate namespaces: %s', (kind) => {
     const inside = NAMESPACES[kind];
 
     describeInside(inside, 'their processes', () => {
-      describe.each(PLACES_IN[kind] ?? ['process'])('each as a %s', (place) => {
+      describe.each(HOST_KINDS_IN[kind] ?? ['process'])('each as a %s', (hostKind) => {
         withBucket(beforeAll, afterAll);
         /** Of all tests here; the last one kills the first of them. */
         let actors;
         beforeAll(async () => {
-          actors = await openThree(inside, place);
+          actors = await openThree(inside, hostKind);
         });
 
         test('exclude each other, in the order of their requests', async () => {
@@ -106,7 +106,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
             await near.request('for the near'),
             await far.request('queued for', { mode: 'shared' }),
           ];
-          victim.endBy(place === 'process' ? 'SIGKILL' : 'SIGKILL of its process');
+          victim.endBy(hostKind === 'process' ? 'SIGKILL' : 'SIGKILL of its process');
           await Promise.all(waiting.map(({ granted }) => granted));
           for (const request of waiting) await request.release();
           await release();
@@ -169,8 +169,8 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
     test(`exclude each other under load and kills (HOLDFAST_SEED=${SEED})`, async () => {
       const killed = new Set();
       let count = 0;
-      const start = async (place) => {
-        const actor = await bucket.open('process', place === 0 ? {} : { inside });
+      const start = async (index) => {
+        const actor = await bucket.open('process', index === 0 ? {} : { inside });
         const who = `worker-${(count += 1)}`; // their process ids are equal
         await actor.command('startWork', { seed: random(2 ** 31), names: ['a', 'b'], who });
         return { actor, who };
@@ -182,12 +182,12 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
           await untilEqual(async () => (await actor.command('stepsOfWork')) > before, true);
         }
         await pause(random(LATEST_KILL_MS)); // the moment is what is drawn
-        const place = random(workers.length);
-        const { actor, who } = workers[place];
+        const index = random(workers.length);
+        const { actor, who } = workers[index];
         killed.add(who);
         actor.endBy('SIGKILL');
         await actor.ended;
-        workers[place] = await start(place);
+        workers[index] = await start(index);
       }
       await Promise.all(workers.map(({ actor }) => actor.command('stopWork')));
       await untilEqual(() => bucket.locks.query(), { held: [], pending: [] });

@@ -16,7 +16,7 @@ async function run({ url, user }) {
   process.setuid(user);
   process.send('held');
   await once(process, 'message');
-  const asked = await locks.request('b', () => 'ran');
+  const requested = await locks.request('b', () => 'ran');
   const block = async () => locks.requestSync('c', () => 'ran');
   const blocked = await block().catch(({ name, message }) => `${name}: ${message}`);
   const first = await locks.acquire('d');
@@ -29,7 +29,7 @@ async function run({ url, user }) {
     .catch(({ name, message }) => `${name}: ${message}`);
   const { aborted } = held.signal;
   await held.release();
-  process.send({ asked, blocked, grown, opened, aborted }, () => process.exit());
+  process.send({ requested, blocked, grown, opened, aborted }, () => process.exit());
 }
 
 run(JSON.parse(process.argv[2]));

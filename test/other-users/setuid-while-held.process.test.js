@@ -34,7 +34,7 @@ testAsRoot.each([
     child.send('continue');
     const [results] = await once(child, 'message');
     expect(results).toEqual({
-      asked: 'ran',
+      requested: 'ran',
       blocked,
       grown: true,
       opened: OF_ANOTHER_USER,

@@ -42,7 +42,7 @@ describe('the package', () => {
     ['Node', [], 'index.mjs'],
     ['bundlers', ['--conditions=module'], 'index-for-bundlers.mjs'],
     ['ncc', ['--conditions=production'], 'index-for-bundlers.mjs'],
-  ])('import and require of holdfast give the same objects, for %s', (_whom, flags, file) => {
+  ])('import and require of holdfast give the same objects, for %s', (_system, flags, file) => {
     const { resolved, required, imported, different } = runModule(
       `
     const required = require('holdfast');

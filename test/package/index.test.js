@@ -27,16 +27,16 @@ function fakeBackend(overrides = {}) {
 
 describe('openLockManager()', () => {
   test('works over a given backend', async () => {
-    const asked = [];
+    const requested = [];
     const backend = fakeBackend({
       enqueue(request) {
-        asked.push(request.name);
+        requested.push(request.name);
         return 1;
       },
     });
     const locks = holdfast.openLockManager({ backend });
     expect(await locks.request('a', () => 'done')).toBe('done');
-    expect(asked).toEqual(['a']);
+    expect(requested).toEqual(['a']);
   });
 
   test.each([

@@ -23,7 +23,7 @@ const WRAP = `
   };`;
 
 /** The output of a program whose copies of the module all leave after 'exit'. */
-function printed(ending, listener = '', { first = '', place = 'process' } = {}) {
+function printed(ending, listener = '', { first = '', hostKind = 'process' } = {}) {
   const program = `
     const fs = require('node:fs');
     const say = (text) => fs.writeSync(1, text + '\\n');
@@ -38,7 +38,7 @@ function printed(ending, listener = '', { first = '', place = 'process' } = {}) 
   const inWorker = `
     const { Worker } = require('node:worker_threads');
     new Worker(${JSON.stringify(program)}, { eval: true }).on('error', () => {});`;
-  const args = ['-e', place === 'worker' ? inWorker : program];
+  const args = ['-e', hostKind === 'worker' ? inWorker : program];
   const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   return stdout.trim().split('\n');
 }
@@ -55,15 +55,15 @@ test('all leave although a listener throws', () => {
   expect(seen.slice(0, 3)).toEqual(['a listener', 'leaves 1', 'leaves 2']);
 });
 
-describe.each(['process', 'worker'])('in a %s', (place) => {
+describe.each(['process', 'worker'])('in a %s', (hostKind) => {
   const ENDINGS = ['process.exit();', '', "throw new Error('expected');"];
   const expected = ['a listener', 'a listener of a wrapper', 'leaves 1', 'leaves 2'];
 
   test.each(ENDINGS)('all leave after a wrapper that came later, at: %s', (ending) => {
-    expect(printed(`${WRAP} ${ending}`, '', { place })).toEqual(expected);
+    expect(printed(`${WRAP} ${ending}`, '', { hostKind })).toEqual(expected);
   });
 
   test.each(ENDINGS)('all leave after a wrapper that came earlier, at: %s', (ending) => {
-    expect(printed(ending, '', { first: WRAP, place })).toEqual(expected);
+    expect(printed(ending, '', { first: WRAP, hostKind })).toEqual(expected);
   });
 });

@@ -156,7 +156,7 @@ describe('runEvery()', () => {
     expect(store.written).toEqual([]);
   });
 
-  test('a run whose lock is stolen aborts, is not noted, and is made again after the thief', async () => {
+  test('a run whose lock is stolen aborts, is not noted, and is made again after the stealer', async () => {
     const store = storeOf(current - 1);
     let runs = 0;
     await runEvery('a', options({ store }), async ({ signal }) => {

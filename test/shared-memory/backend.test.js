@@ -7,21 +7,21 @@ const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backen
 const { describeBackendContract } = require('../support/backend-contract.js');
 const { countsOf } = require('../support/process-counts.js');
 
-let directory;
+let folder;
 
 describeBackendContract(
   'SharedMemoryBackend',
   () => {
-    directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
-    const open = () => new SharedMemoryBackend({ directory, sweeps: false });
+    folder = mkdtempSync(join(tmpdir(), 'holdfast-'));
+    const open = () => new SharedMemoryBackend({ directory: folder, sweeps: false });
     return { first: open(), second: open() };
   },
-  { cleanUp: () => rmSync(directory, { recursive: true, force: true }) },
+  { cleanUp: () => rmSync(folder, { recursive: true, force: true }) },
 );
 
 test('close() gives its descriptors back at once, not in a later turn of the loop', () => {
-  const place = mkdtempSync(join(tmpdir(), 'holdfast-'));
-  const open = () => new SharedMemoryBackend({ directory: place, sweeps: false });
+  const root = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  const open = () => new SharedMemoryBackend({ directory: root, sweeps: false });
   const other = open(); // has the descriptors that a process has once
   const { descriptors } = countsOf();
   const backend = open();
@@ -29,25 +29,25 @@ test('close() gives its descriptors back at once, not in a later turn of the loo
   backend.close();
   expect(countsOf().descriptors).toBe(descriptors);
   other.close();
-  rmSync(place, { recursive: true });
+  rmSync(root, { recursive: true });
 });
 
 describe('a bucket that is there already', () => {
   const MIB = 2 ** 20;
-  let place;
+  let root;
   let first;
   beforeEach(() => {
-    place = mkdtempSync(join(tmpdir(), 'holdfast-'));
-    first = new SharedMemoryBackend({ directory: place, capacity: MIB, sweeps: false });
+    root = mkdtempSync(join(tmpdir(), 'holdfast-'));
+    first = new SharedMemoryBackend({ directory: root, capacity: MIB, sweeps: false });
   });
   afterEach(() => {
     first.close();
-    rmSync(place, { recursive: true });
+    rmSync(root, { recursive: true });
   });
 
   test('keeps its capacity, and who asks for another one is warned', () => {
     const emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation();
-    const second = new SharedMemoryBackend({ directory: place, capacity: 4 * MIB, sweeps: false });
+    const second = new SharedMemoryBackend({ directory: root, capacity: 4 * MIB, sweeps: false });
     expect(second.usage().capacity).toBe(MIB);
     expect(emitWarning.mock.calls).toEqual([
       [
@@ -65,7 +65,7 @@ describe('a bucket that is there already', () => {
     'does not warn who asks for the same or for none (%s)',
     (capacity) => {
       const emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation();
-      new SharedMemoryBackend({ directory: place, capacity, sweeps: false }).close();
+      new SharedMemoryBackend({ directory: root, capacity, sweeps: false }).close();
       expect(emitWarning).not.toHaveBeenCalled();
       emitWarning.mockRestore();
     },

@@ -8,7 +8,7 @@ const { Worker } = require('node:worker_threads');
 const { loadBinding } = require('../../lib/binding.js');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
-const { ask } = require('../support/recorded-request.js');
+const { makeRequest } = require('../support/recorded-request.js');
 const { sleepPastATurn } = require('../support/sleep-for.js');
 
 const MAX_BIASED = 8;
@@ -48,7 +48,7 @@ function open(options = {}) {
 
 /** Requests and releases the lock, as often as it takes until its record is kept. */
 function keep(backend, name = 'a') {
-  for (let i = 0; i < 2; i += 1) backend.release(ask(backend, GRANTED, name));
+  for (let i = 0; i < 2; i += 1) backend.release(makeRequest(backend, GRANTED, name));
   expect(calls.at(-1)).not.toBe('end');
   calls = [];
 }
@@ -56,14 +56,14 @@ function keep(backend, name = 'a') {
 /** Takes the kept lock without a native call but that which opens the gate. */
 function take(backend, name = 'a', options = {}) {
   const before = calls.length;
-  const request = ask(backend, GRANTED, name, options);
+  const request = makeRequest(backend, GRANTED, name, options);
   expect(calls.slice(before).filter((call) => call !== 'renewBudget')).toEqual([]);
   return request;
 }
 
 const isKept = (backend, name = 'a') => {
   calls = [];
-  backend.release(ask(backend, GRANTED, name));
+  backend.release(makeRequest(backend, GRANTED, name));
   return !calls.includes('request') && !calls.includes('requestAgain');
 };
 
@@ -84,7 +84,7 @@ describe('a name that comes back', () => {
       tokens.push(request.token);
       backend.release(request);
     }
-    const last = ask(open(), GRANTED, 'b');
+    const last = makeRequest(open(), GRANTED, 'b');
     expect([...tokens, last.token]).toEqual([0n, 1n, 2n, 3n].map((i) => tokens[0] + i));
   });
 
@@ -94,7 +94,7 @@ describe('a name that comes back', () => {
       keep(backend, `for ${who === other}`);
       const name = `for ${who === other}`;
       expect((await who.inspect()).held).toEqual([]);
-      for (let i = 0; i < 10; i += 1) backend.release(ask(backend, GRANTED, name));
+      for (let i = 0; i < 10; i += 1) backend.release(makeRequest(backend, GRANTED, name));
       const request = take(backend, name, { mode: 'shared' });
       expect((await who.inspect()).held).toMatchObject([
         { name, mode: 'shared', token: request.token, clientId: backend.clientId },
@@ -111,8 +111,8 @@ describe('a name that comes back', () => {
   test('is there for another agent at once', () => {
     const [backend, other] = [open(), open()];
     keep(backend);
-    const theirs = ask(other, GRANTED, 'a');
-    ask(backend, MISSED, 'a', { ifAvailable: true });
+    const theirs = makeRequest(other, GRANTED, 'a');
+    makeRequest(backend, MISSED, 'a', { ifAvailable: true });
     other.release(theirs);
   });
 
@@ -120,8 +120,8 @@ describe('a name that comes back', () => {
     const [backend, other] = [open(), open()];
     keep(backend);
     const mine = take(backend);
-    ask(other, MISSED, 'a', { ifAvailable: true });
-    const theirs = ask(other, QUEUED, 'a');
+    makeRequest(other, MISSED, 'a', { ifAvailable: true });
+    const theirs = makeRequest(other, QUEUED, 'a');
     expect(backend.release(mine)).toBe(undefined);
     await theirs.until('granted');
     expect(theirs.token > mine.token).toBe(true);
@@ -131,7 +131,7 @@ describe('a name that comes back', () => {
     const backend = open();
     keep(backend);
     const first = take(backend);
-    const second = ask(backend, QUEUED, 'a');
+    const second = makeRequest(backend, QUEUED, 'a');
     backend.release(first);
     await second.until('granted');
     backend.release(second);
@@ -141,8 +141,8 @@ describe('a name that comes back', () => {
     const [backend, other] = [open(), open()];
     keep(backend);
     const mine = take(backend, 'a', { mode: 'shared' });
-    const theirs = ask(other, GRANTED, 'a', { mode: 'shared' });
-    const writer = ask(other, QUEUED, 'a');
+    const theirs = makeRequest(other, GRANTED, 'a', { mode: 'shared' });
+    const writer = makeRequest(other, QUEUED, 'a');
     backend.release(mine);
     other.release(theirs);
     await writer.until('granted');
@@ -153,22 +153,22 @@ describe('a name that comes back', () => {
     keep(backend);
     const first = take(backend, 'a', { mode: 'shared' });
     for (let i = 0; i < 4; i += 1) {
-      backend.release(ask(backend, GRANTED, 'a', { mode: 'shared' }));
-      ask(other, MISSED, 'a', { ifAvailable: true });
+      backend.release(makeRequest(backend, GRANTED, 'a', { mode: 'shared' }));
+      makeRequest(other, MISSED, 'a', { ifAvailable: true });
     }
     expect(backend.release(first)).toBe(undefined);
-    other.release(ask(other, GRANTED, 'a'));
+    other.release(makeRequest(other, GRANTED, 'a'));
   });
 
   test('is stolen while it is taken, and its holder is notified', async () => {
     const [backend, other] = [open(), open()];
     keep(backend);
     const mine = take(backend);
-    const theirs = ask(other, GRANTED, 'a', { steal: true });
+    const theirs = makeRequest(other, GRANTED, 'a', { steal: true });
     await mine.until('lost: stolen');
     other.release(theirs);
     expect(backend.release(mine)).toBe(undefined);
-    backend.release(ask(backend, GRANTED, 'a'));
+    backend.release(makeRequest(backend, GRANTED, 'a'));
   });
 
   test('has a separate record again after a theft, though its id is the same', async () => {
@@ -176,10 +176,10 @@ describe('a name that comes back', () => {
     keep(backend);
     const mine = take(backend);
     const id = mine.backendId;
-    other.release(ask(other, GRANTED, 'a', { steal: true }));
+    other.release(makeRequest(other, GRANTED, 'a', { steal: true }));
     await mine.until('lost: stolen');
     const extras = { limit: 0, holdLimit: 0, label: 'x', callSite: '', deadlock: 'warn' };
-    const next = ask(backend, GRANTED, 'a', { extras });
+    const next = makeRequest(backend, GRANTED, 'a', { extras });
     expect(next.backendId).toBe(id); // the view of the old record is detached
     expect(backend.release(next)).toBe(undefined);
     expect(other.isLocked('a')).toBe(false);
@@ -189,7 +189,7 @@ describe('a name that comes back', () => {
     const [backend, other] = [open(), open()];
     keep(backend);
     const mine = take(backend);
-    ask(other, GRANTED, 'a', { steal: true });
+    makeRequest(other, GRANTED, 'a', { steal: true });
     expect(backend.release(mine)).toBe('stolen');
   });
 
@@ -208,14 +208,14 @@ describe('a name that comes back', () => {
       expect(backend.holdersOf('a')).toMatchObject([{ mode }]);
       backend.release(request);
       calls = [];
-      for (let i = 0; i < 40; i += 1) backend.release(ask(backend, GRANTED, 'a'));
+      for (let i = 0; i < 40; i += 1) backend.release(makeRequest(backend, GRANTED, 'a'));
     }
   });
 });
 
 test('names that do not come back are not kept', () => {
   const backend = open();
-  for (let i = 0; i < 50; i += 1) backend.release(ask(backend, GRANTED, `${i}`));
+  for (let i = 0; i < 50; i += 1) backend.release(makeRequest(backend, GRANTED, `${i}`));
   expect(calls).not.toContain('endOrBias');
 });
 
@@ -232,14 +232,14 @@ test('a full table takes back the cells of kept names', () => {
   const { held } = fill(backend);
   expect(held.length).toBeGreaterThan(100);
   for (const request of held) backend.release(request);
-  for (let i = 0; i < MAX_BIASED; i += 1) backend.release(ask(backend, GRANTED, `${i}`));
+  for (let i = 0; i < MAX_BIASED; i += 1) backend.release(makeRequest(backend, GRANTED, `${i}`));
 });
 
 /** Requests locks until the table is full. */
 function fill(backend) {
   const held = [];
   try {
-    for (;;) held.push(ask(backend, GRANTED, `${'x'.repeat(2000)} ${held.length}`));
+    for (;;) held.push(makeRequest(backend, GRANTED, `${'x'.repeat(2000)} ${held.length}`));
   } catch (error) {
     expect(error.name).toBe('QuotaExceededError');
     return { held, error };
@@ -252,7 +252,7 @@ test('a watcher sees every lock from its beginning on, and no name is kept meanw
   const before = take(backend);
   const watch = other.watch('a');
   backend.release(before);
-  for (let i = 0; i < 20; i += 1) backend.release(ask(backend, GRANTED, 'a'));
+  for (let i = 0; i < 20; i += 1) backend.release(makeRequest(backend, GRANTED, 'a'));
   const seen = [];
   while (seen.length < 41) seen.push(...(await watch.read(100)));
   expect(seen.map(({ type }) => type)).toEqual([
@@ -267,8 +267,8 @@ test('agents that alternate stop to keep the name', () => {
   keep(backend);
   calls = [];
   for (let i = 0; i < 1000; i += 1) {
-    backend.release(ask(backend, GRANTED, 'a'));
-    other.release(ask(other, GRANTED, 'a'));
+    backend.release(makeRequest(backend, GRANTED, 'a'));
+    other.release(makeRequest(other, GRANTED, 'a'));
   }
   expect(calls.filter((call) => call === 'endOrBias').length).toBeLessThan(20);
 });
@@ -277,10 +277,10 @@ test('a record that is kept anew in the place of a closed one stays kept', () =>
   const [backend, other] = [open(), open()];
   keep(backend);
   for (let i = 0; i < 100; i += 1) backend.release(take(backend)); // it was worth while
-  const theirs = ask(other, GRANTED, 'a');
+  const theirs = makeRequest(other, GRANTED, 'a');
   other.release(theirs);
   // Ordinary requests, until the name is kept again.
-  for (let i = 0; i < 12; i += 1) backend.release(ask(backend, GRANTED, 'a'));
+  for (let i = 0; i < 12; i += 1) backend.release(makeRequest(backend, GRANTED, 'a'));
   calls = [];
   for (let i = 0; i < 20; i += 1) backend.release(take(backend));
   expect(calls.length).toBeLessThanOrEqual(1);
@@ -296,7 +296,7 @@ describe('close()', () => {
     expect(mine.notices).toEqual(['lost: disconnected']);
     expect(backend.release(mine)).toBe(undefined);
     expect(() => backend.enqueue(mine)).toThrow('closed');
-    for (const name of ['a', 'b']) ask(other, GRANTED, name);
+    for (const name of ['a', 'b']) makeRequest(other, GRANTED, name);
   });
 });
 
@@ -311,7 +311,7 @@ test('a thread that ends leaves to others what it has kept and holds', async () 
   `;
   const env = { ...process.env, HOLDFAST_DIR: directory };
   await once(new Worker(program, { eval: true, env }), 'exit');
-  ask(open(), GRANTED, 'a');
+  makeRequest(open(), GRANTED, 'a');
 });
 
 test('the loss of the lock table is reported, and what was kept is forgotten', async () => {
@@ -321,10 +321,10 @@ test('the loss of the lock table is reported, and what was kept is forgotten', a
   const mine = take(backend, 'a');
   rmSync(join(directory, 'default'), { recursive: true });
   await sleepPastATurn(20); // it looks every 10 ms, once per turn
-  expect(() => ask(backend, GRANTED, 'b')).toThrow('removed or replaced');
+  expect(() => makeRequest(backend, GRANTED, 'b')).toThrow('removed or replaced');
   await mine.until('lost: disconnected');
-  ask(backend, GRANTED, 'b');
-  ask(open(), MISSED, 'b', { ifAvailable: true }); // in the table that is there now
+  makeRequest(backend, GRANTED, 'b');
+  makeRequest(open(), MISSED, 'b', { ifAvailable: true }); // in the table that is there now
 });
 
 test('an environment without external buffers goes the ordinary way', () => {
@@ -334,7 +334,7 @@ test('an environment without external buffers goes the ordinary way', () => {
     Object.assign(Object.create(openAgent(...args)), { view: () => null });
   const backend = new SharedMemoryBackend({ directory, sweeps: false });
   native.openAgent = openAgent;
-  for (let i = 0; i < 5; i += 1) backend.release(ask(backend, GRANTED, 'a'));
+  for (let i = 0; i < 5; i += 1) backend.release(makeRequest(backend, GRANTED, 'a'));
   expect(backend.isLocked('a')).toBe(false);
   backend.close();
 });

@@ -50,7 +50,8 @@ function accuse(pid, flags = 0) {
   }
 }
 
-const askForAll = () => Promise.all(NAMES.map((name) => bucket.locks.request(name, () => name)));
+const requestAllNames = () =>
+  Promise.all(NAMES.map((name) => bucket.locks.request(name, () => name)));
 
 test.each([
   ['another process that rests', () => accused.pid, 0],
@@ -62,7 +63,7 @@ test.each([
   do {
     warn.mockClear();
     accuse(getPid(), flags);
-    expect(await askForAll()).toEqual(NAMES);
+    expect(await requestAllNames()).toEqual(NAMES);
   } while (warn.mock.calls.length > 0); // a process has stood still for a second
   warn.mockRestore();
   await bucket.isClean({ processes: 1 });
@@ -74,12 +75,12 @@ test('keeps its shard as long as the process that it names is stopped: it might 
   await accused.freeze();
   accuse(accused.pid);
   let settled = 0;
-  const asked = NAMES.map((name) => bucket.locks.request(name, () => (settled += 1)));
+  const requested = NAMES.map((name) => bucket.locks.request(name, () => (settled += 1)));
   await untilEqual(() => warn.mock.calls.length > 0, true);
   expect(settled).toBe(0);
   expect(warn.mock.calls[0][0]).toContain(`process ${accused.pid} is stopped`);
   accused.thaw();
-  await Promise.all(asked);
+  await Promise.all(requested);
   warn.mockRestore();
   await bucket.isClean({ processes: 1 });
 });
@@ -87,7 +88,7 @@ test('keeps its shard as long as the process that it names is stopped: it might 
 test('is freed by its death', async () => {
   await bucket.locks.request('a first one', () => {});
   accuse(accused.pid);
-  const asked = askForAll();
+  const requested = requestAllNames();
   accused.endBy('SIGKILL');
-  expect(await asked).toEqual(NAMES);
+  expect(await requested).toEqual(NAMES);
 });

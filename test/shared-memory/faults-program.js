@@ -37,7 +37,7 @@ const ORDERS = {
     leave();
   },
   /** Asks for so many names at once; gives how many were granted, and the errors of the others. */
-  async askForMany({ prefix, count }) {
+  async requestMany({ prefix, count }) {
     const ends = await Promise.allSettled(
       Array.from({ length: count }, (_, i) => locks.request(`${prefix} ${i}`, () => nextTurn())),
     );
@@ -47,7 +47,7 @@ const ORDERS = {
       errors: reasons.map(({ reason }) => describe(reason)),
     };
   },
-  async look() {
+  async check() {
     await locks.query();
     await locks.inspect();
     return locks.isLocked('a');

@@ -35,15 +35,15 @@ const start = (options) => {
   processes.push(started);
   return started;
 };
-const bucketIn = (place, capacity = SMALL_CAPACITY) => ({
-  directory: join(place, 'locks'),
+const bucketIn = (mount, capacity = SMALL_CAPACITY) => ({
+  directory: join(mount, 'locks'),
   bucket: 'full',
   capacity,
 });
 
 /** Marks each shard as watched: events go to a ring that has no memory yet. */
-function damage(place) {
-  const file = openSync(join(place, 'locks', 'full', 'segment'), 'r+');
+function corrupt(mount) {
+  const file = openSync(join(mount, 'locks', 'full', 'segment'), 'r+');
   const odd = new Uint8Array(new Uint32Array([1]).buffer);
   for (let shard = 0; shard < 64; shard += 1) {
     writeSync(file, odd, 0, odd.length, FIRST_SHARD + shard * SHARD_BYTES + WATCHED_AT);
@@ -61,7 +61,7 @@ async function contend(a, b) {
   const first = a.request('a');
   expect(await Promise.race([first.granted, first.settled])).toBe('granted');
   const second = b.request('a');
-  await second.asked;
+  await second.requested;
   await a.order('leave');
   expect(await first.settled).toEqual({ value: 'left' });
   expect(await Promise.race([second.granted, second.settled])).toBe('granted');
@@ -78,15 +78,15 @@ const onTmpfs = (options) => [
 ];
 
 describeInside(['unshare', '--mount'], `on a small tmpfs (HOLDFAST_SEED=${SEED})`, () => {
-  /** Two processes on one; `place` leads this process there. */
+  /** Two processes on one; `mount` leads this process there. */
   async function startTwo(options) {
     const a = start({ inside: onTmpfs(options) });
     await a.order('count'); // it runs
     const b = start({ inside: ['nsenter', `--mount=/proc/${a.pid}/ns/mnt`] });
-    return { a, b, place: `/proc/${a.pid}/root${directory}` };
+    return { a, b, mount: `/proc/${a.pid}/root${directory}` };
   }
-  const fill = (place, bytes) => writeFileSync(join(place, 'filler'), Buffer.alloc(bytes, 1));
-  const empty = (place) => rmSync(join(place, 'filler'), { force: true });
+  const fill = (mount, bytes) => writeFileSync(join(mount, 'filler'), Buffer.alloc(bytes, 1));
+  const empty = (mount) => rmSync(join(mount, 'filler'), { force: true });
 
   test.each([64, 256, 1024])(
     'of %d KB there is no room for a large bucket, which is said',
@@ -102,27 +102,27 @@ describeInside(['unshare', '--mount'], `on a small tmpfs (HOLDFAST_SEED=${SEED})
   test.each([64, 256, 1024])(
     'of %d KB requests are granted or say that it is full',
     async (kib) => {
-      const { a, b, place } = await startTwo(`size=${kib}k`);
+      const { a, b, mount } = await startTwo(`size=${kib}k`);
       const room = kib * KIB;
       for (const each of [a, b]) await each.order('open', bucketIn(directory));
       for (let round = 0; round < 3; round += 1) {
         try {
-          fill(place, random(room));
+          fill(mount, random(room));
         } catch (error) {
           expect(error.code).toBe('ENOSPC');
         }
         const answers = await Promise.all([
-          a.order('askForMany', { ...MANY, prefix: 'a' }),
-          b.order('askForMany', { ...MANY, prefix: 'b' }),
+          a.order('requestMany', { ...MANY, prefix: 'a' }),
+          b.order('requestMany', { ...MANY, prefix: 'b' }),
         ]);
         for (const { value, error } of answers) {
           expect(error).toBeUndefined();
           for (const each of value.errors.slice(0, 10)) isClear(each, FULL);
         }
-        empty(place);
+        empty(mount);
         await contend(a, b);
       }
-      expect((await a.order('look')).value).toBe(false);
+      expect((await a.order('check')).value).toBe(false);
     },
   );
 
@@ -130,20 +130,20 @@ describeInside(['unshare', '--mount'], `on a small tmpfs (HOLDFAST_SEED=${SEED})
     ['NO_SPACE', 'the file system', true],
     ['SEGMENT_FULL', 'the lock table', false],
   ])('the error is %s if %s has no room', async (reason, words, isFilled) => {
-    const { a, place } = await startTwo('size=8m');
+    const { a, mount } = await startTwo('size=8m');
     await a.order('open', bucketIn(directory));
-    if (isFilled) expect(() => fill(place, 8 << 20)).toThrow('ENOSPC');
-    const { value } = await a.order('askForMany', MANY);
+    if (isFilled) expect(() => fill(mount, 8 << 20)).toThrow('ENOSPC');
+    const { value } = await a.order('requestMany', MANY);
     expect(value.errors[0].reason).toBe(reason);
     expect(value.errors[0].message).toContain(words);
   });
 
   test('a bucket that could not be made is made once there is room', async () => {
-    const { a, b, place } = await startTwo(`size=4m`);
-    fill(place, 3500 * KIB);
+    const { a, b, mount } = await startTwo(`size=4m`);
+    fill(mount, 3500 * KIB);
     const options = bucketIn(directory, DEFAULT_CAPACITY);
     isClear((await a.order('open', options)).error, FULL);
-    empty(place);
+    empty(mount);
     for (const each of [a, b]) {
       expect(await each.order('open', options)).toEqual({ value: 'opened' });
     }
@@ -151,20 +151,20 @@ describeInside(['unshare', '--mount'], `on a small tmpfs (HOLDFAST_SEED=${SEED})
   });
 
   test('damage that leads to memory which a full one never had ends no process', async () => {
-    const { a, b, place } = await startTwo('size=8m');
+    const { a, b, mount } = await startTwo('size=8m');
     const options = bucketIn(directory, DEFAULT_CAPACITY);
     const each = [a, b];
-    const askAll = async () => {
+    const requestOnAll = async () => {
       const answers = await Promise.all(
-        each.map((one, i) => one.order('askForMany', { prefix: `${i}`, count: 300 })),
+        each.map((one, i) => one.order('requestMany', { prefix: `${i}`, count: 300 })),
       );
       return answers.map(({ value }) => value.granted);
     };
     for (const one of each) expect(await one.order('open', options)).toEqual({ value: 'opened' });
-    expect(await askAll()).toEqual([300, 300]); // each shard has memory for requests
-    expect(() => fill(place, 8 << 20)).toThrow('ENOSPC');
-    damage(place);
-    for (const granted of await askAll()) expect(granted).toBeGreaterThan(0); // some find no room
+    expect(await requestOnAll()).toEqual([300, 300]); // each shard has memory for requests
+    expect(() => fill(mount, 8 << 20)).toThrow('ENOSPC');
+    corrupt(mount);
+    for (const granted of await requestOnAll()) expect(granted).toBeGreaterThan(0);
     await contend(a, b);
   });
 

@@ -44,11 +44,11 @@ async function killAgainAndAgain() {
   for (let kills = 0; kills < KILLS; kills += 1) {
     await allGoOn(workers);
     await pause(random(LATEST_KILL_MS)); // the moment is what is drawn
-    const place = random(WORKERS);
-    killed.add(String(workers[place].pid));
-    workers[place].endBy('SIGKILL');
-    await workers[place].ended;
-    workers[place] = await openWorker();
+    const index = random(WORKERS);
+    killed.add(String(workers[index].pid));
+    workers[index].endBy('SIGKILL');
+    await workers[index].ended;
+    workers[index] = await openWorker();
   }
   await allGoOn(workers);
   await Promise.all(workers.map((worker) => worker.command('stopWork')));

@@ -12,10 +12,10 @@
  * @param {string} entry.name
  * @param {'exclusive' | 'shared'} entry.mode
  * @param {bigint} entry.token
- * @param {number} entry.ask  the how manieth request of this thread
+ * @param {number} entry.request  the how manieth request of this thread
  */
-const lineOf = ({ who, what, name, mode, token, ask }) =>
-  `${who} ${what} ${name} ${mode} ${token} ${ask}\n`;
+const lineOf = ({ who, what, name, mode, token, request }) =>
+  `${who} ${what} ${name} ${mode} ${token} ${request}\n`;
 
 /** Reads lines in their order and collects what must not be. */
 class StormChecker {
@@ -31,14 +31,14 @@ class StormChecker {
   }
 
   read(line) {
-    const [who, what, name, mode, token, ask] = line.split(' ');
-    const entry = { who, mode, token: BigInt(token), ask: Number(ask) };
+    const [who, what, name, mode, token, request] = line.split(' ');
+    const entry = { who, mode, token: BigInt(token), request: Number(request) };
     if (!this.#names.has(name)) {
       this.#names.set(name, {
         inside: new Map(),
         newest: 0n,
         newestExclusive: 0n,
-        asks: new Map(),
+        requests: new Map(),
       });
     }
     const state = this.#names.get(name);
@@ -48,23 +48,24 @@ class StormChecker {
 
   #enter(state, entry) {
     this.grants += 1;
-    const { who, mode, token, ask } = entry;
+    const { who, mode, token, request } = entry;
     const others = [...state.inside.values()].filter(
       (other) => !this.#killed.has(other.who.split('.')[0]),
     );
     const { newest, newestExclusive } = state;
-    const before = state.asks.get(who);
+    const before = state.requests.get(who);
     state.inside.set(String(token), entry);
     if (token > newest) state.newest = token;
     if (mode === 'exclusive') state.newestExclusive = token;
-    state.asks.set(who, { ask, token });
+    state.requests.set(who, { request, token });
     if (this.#tokens.has(token)) return 'a token twice';
     this.#tokens.add(token);
     if (others.some((other) => mode === 'exclusive' || other.mode === 'exclusive')) {
       return 'two inside';
     }
     if (token <= (mode === 'exclusive' ? newest : newestExclusive)) return 'a token that fell';
-    if (before !== undefined && before.ask < ask !== before.token < token) return 'overtaken';
+    if (before !== undefined && before.request < request !== before.token < token)
+      return 'overtaken';
     return undefined;
   }
 

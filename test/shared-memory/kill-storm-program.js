@@ -28,24 +28,27 @@ const locks = openLockManager({
       : new SharedMemoryBackend({ directory, bucket: 'storm', sweeps: false }),
 });
 const who = `${program}.${threadId}`;
-let asks = 0;
+let requests = 0;
 let isStopped = false;
 
 async function use(lock, number) {
   if (lock === null) return;
   const { name, mode, token } = lock;
   const log = (what) =>
-    appendFileSync(join(directory, 'log'), lineOf({ who, what, name, mode, token, ask: number }));
+    appendFileSync(
+      join(directory, 'log'),
+      lineOf({ who, what, name, mode, token, request: number }),
+    );
   log('enter');
   if (random(3) === 0) await nextTurn();
   log('leave');
 }
 
-async function ask() {
+async function makeRequest() {
   const name = names[random(names.length)];
   const mode = random(3) === 0 ? 'shared' : 'exclusive';
-  asks += 1;
-  const number = asks;
+  requests += 1;
+  const number = requests;
   if (random(4) === 0) {
     return locks.request(name, { mode, ifAvailable: true }, (lock) => use(lock, number));
   }
@@ -64,7 +67,7 @@ async function ask() {
 
 async function run() {
   while (!isStopped) {
-    await Promise.all(Array.from({ length: 1 + random(3) }, ask));
+    await Promise.all(Array.from({ length: 1 + random(3) }, makeRequest));
     await nextTurn();
   }
   locks.close();

@@ -55,8 +55,8 @@ async function start() {
 }
 
 async function killOne(children) {
-  const place = random(PROCESSES);
-  const victim = children[place];
+  const index = random(PROCESSES);
+  const victim = children[index];
   const stopped = children[random(PROCESSES)];
   if (random(3) === 0) stopped.kill('SIGSTOP');
   await pause(random(LATEST_MS)); // the moment is what is drawn
@@ -64,7 +64,7 @@ async function killOne(children) {
   victim.kill('SIGKILL');
   await once(victim, 'exit');
   stopped.kill('SIGCONT');
-  children[place] = await start();
+  children[index] = await start();
 }
 
 /** Resolves when the process has ended, which it does once all its requests are settled. */
@@ -127,7 +127,7 @@ test(
   60_000 + KILLS * MS_PER_KILL,
 );
 
-const entry = { who: '1.0', what: 'enter', name: 'a', mode: 'exclusive', token: 5n, ask: 1 };
+const entry = { who: '1.0', what: 'enter', name: 'a', mode: 'exclusive', token: 5n, request: 1 };
 const shared = { ...entry, mode: 'shared' };
 
 test.each([
@@ -138,7 +138,7 @@ test.each([
   [
     'overtaken',
     [
-      { ...shared, ask: 2 },
+      { ...shared, request: 2 },
       { ...shared, token: 6n },
     ],
   ],

@@ -23,18 +23,18 @@ describeWithPreload('file-system', 'a bucket', (library) => {
   beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'holdfast-'))));
   afterEach(() => rmSync(directory, { recursive: true }));
 
-  const ask = (type) => {
+  const run = (type) => {
     const env = { ...process.env, LD_PRELOAD: library, HOLDFAST_TEST_FILE_SYSTEM: type };
     const options = { encoding: 'utf8', env, stdio: ['ignore', 'pipe', 'inherit'] };
     return spawnSync(process.execPath, ['-e', PROGRAM, directory], options).stdout.trim();
   };
 
   test('on a network file system is refused, and no lock table is made there', () => {
-    expect(ask(NFS)).toMatch(/^SecurityError: the bucket directory is on a network file system/);
+    expect(run(NFS)).toMatch(/^SecurityError: the bucket directory is on a network file system/);
     expect(readdirSync(join(directory, 'default'))).toEqual([]);
   });
 
   test('on a file system of this machine is good', () => {
-    expect(ask(TMPFS)).toBe('granted');
+    expect(run(TMPFS)).toBe('granted');
   });
 });

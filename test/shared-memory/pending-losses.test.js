@@ -6,21 +6,21 @@ const REQUEST = /** @type {any} */ ({});
 
 test('reports each once', () => {
   const words = new PendingLosses();
-  const tell = jest.fn();
-  words.add(REQUEST, 'disconnected', tell);
+  const report = jest.fn();
+  words.add(REQUEST, 'disconnected', report);
   words.flush();
   words.flush();
-  expect(tell).toHaveBeenCalledTimes(1);
+  expect(report).toHaveBeenCalledTimes(1);
 });
 
 test('does not tell who has asked', () => {
   const words = new PendingLosses();
-  const tell = jest.fn();
-  words.add(REQUEST, 'disconnected', tell);
+  const report = jest.fn();
+  words.add(REQUEST, 'disconnected', report);
   expect(words.take(REQUEST)).toBe('disconnected');
   expect(words.take(REQUEST)).toBeUndefined();
   words.flush();
-  expect(tell).not.toHaveBeenCalled();
+  expect(report).not.toHaveBeenCalled();
 });
 
 test('keeps for a later question what was not reported', () => {

@@ -14,7 +14,7 @@ const MAX_INSIDE_MS = 9;
 /** Newcomers do not wait; the sweep notifies waiters of a harm. */
 const MAX_OUTSIDE_MS = 40;
 /** The place is looked at again 10 ms after the last look at the earliest. */
-const A_LOOK_LATER_MS = 15;
+const CHECK_INTERVAL_MS = 15;
 const CAPACITY = 1 << 20;
 
 const { directory, log, seed } = JSON.parse(process.argv[2]);
@@ -36,7 +36,7 @@ async function use() {
       write('enter', section);
       await pause(random(MAX_INSIDE_MS));
       write('leaving', section);
-      await sleepPastATurn(A_LOOK_LATER_MS);
+      await sleepPastATurn(CHECK_INTERVAL_MS);
       await locks.request(`look of ${who}`, () => {});
     });
     write('left', section);

@@ -24,12 +24,12 @@ const VERSION_AT = 8; // in the header, after the magic
 const random = randomFrom(SEED);
 const running = new Set();
 let root;
-let place;
+let bucket;
 beforeAll(() => {
   root = fs.mkdtempSync(join(tmpdir(), 'holdfast-'));
   const directory = join(root, 'locks');
   const folder = join(directory, 'default');
-  place = { directory, folder, segment: join(folder, 'segment'), log: join(root, 'log') };
+  bucket = { directory, folder, segment: join(folder, 'segment'), log: join(root, 'log') };
 });
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -76,14 +76,14 @@ const HARMS = [
 /** The harm may be in place already, or no process has come since the last time. */
 async function harm() {
   try {
-    await HARMS[random(HARMS.length)](place);
+    await HARMS[random(HARMS.length)](bucket);
   } catch (error) {
     if (!['ENOENT', 'ENOTEMPTY'].includes(error.code)) throw error;
   }
 }
 
 async function start() {
-  const options = { directory: place.directory, log: place.log, seed: random(2 ** 30) };
+  const options = { directory: bucket.directory, log: bucket.log, seed: random(2 ** 30) };
   const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });
   running.add(child);
   const ended = once(child, 'exit').then(() => running.delete(child));
@@ -103,7 +103,7 @@ test(
       children[victim].kill('SIGKILL');
       children[victim] = await start();
     }
-    const check = () => checkLog(fs.readFileSync(place.log, { encoding: 'utf8', flag: 'a+' }));
+    const check = () => checkLog(fs.readFileSync(bucket.log, { encoding: 'utf8', flag: 'a+' }));
     while (check().sections <= HARMS_DONE / 4) await pause(100); // on a busy machine
     for (const child of children) {
       const ended = once(child, 'exit');

@@ -8,7 +8,7 @@ const { openLockManager } = require('../../lib/index.js');
 const { sleepPastATurn } = require('../support/sleep-for.js');
 
 // The lock table's path is read again 10 ms after the last time at the earliest, once per turn.
-const A_LOOK_LATER_MS = 20;
+const CHECK_INTERVAL_MS = 20;
 
 /** The harms that a program may do to a lock table in use. */
 const HARMS = {
@@ -21,12 +21,12 @@ const HARMS = {
 };
 
 let root;
-let place;
+let bucket;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'holdfast-'));
   const directory = join(root, 'locks');
   mkdirSync(directory, { mode: 0o700 });
-  place = { directory, folder: join(directory, 'default') };
+  bucket = { directory, folder: join(directory, 'default') };
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
@@ -58,10 +58,10 @@ const gone = { name: 'InvalidStateError', message: expect.stringContaining('Remo
 
 describe.each(Object.keys(HARMS))('when %s', (harm) => {
   test('the next request fails, and every agent is notified', async () => {
-    const locks = openWithoutSweep(place);
+    const locks = openWithoutSweep(bucket);
     const { held, waiting } = await holdAndWait(locks);
-    HARMS[harm](place);
-    await sleepPastATurn(A_LOOK_LATER_MS);
+    HARMS[harm](bucket);
+    await sleepPastATurn(CHECK_INTERVAL_MS);
     const other = locks.request('other', () => 'granted by the new table');
     const ends = [
       expect(other).rejects.toMatchObject(gone),
@@ -73,9 +73,9 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
   });
 
   test('an agent that makes no request is notified by the sweep', async () => {
-    const locks = openLockManager(place);
+    const locks = openLockManager(bucket);
     const { held, waiting } = await holdAndWait(locks);
-    HARMS[harm](place);
+    HARMS[harm](bucket);
     const ends = [
       expect(held).rejects.toMatchObject(lost),
       expect(waiting).rejects.toMatchObject(gone),
@@ -91,12 +91,12 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
     ['requestSync()', async (locks) => Number(locks.requestSync('ledger', () => 0))],
     ['watch()', async (locks) => Number(locks.watch('ledger') === undefined)],
   ])('an agent that had nothing continues in the new table with %s', async (_call, use) => {
-    const locks = openWithoutSweep(place);
+    const locks = openWithoutSweep(bucket);
     await locks.request('ledger', () => {});
-    HARMS[harm](place);
-    await sleepPastATurn(A_LOOK_LATER_MS);
+    HARMS[harm](bucket);
+    await sleepPastATurn(CHECK_INTERVAL_MS);
     expect(Number(await use(locks))).toBe(0);
-    const newcomer = openLockManager(place);
+    const newcomer = openLockManager(bucket);
     await newcomer.request('ledger', async () => {
       expect(await locks.request('ledger', { ifAvailable: true }, (other) => other)).toBeNull();
     });
@@ -105,17 +105,17 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
   });
 
   test('the lock manager continues with the new table, and so does a newcomer', async () => {
-    const locks = openWithoutSweep(place);
+    const locks = openWithoutSweep(bucket);
     const before = await locks.request('ledger', (lock) => lock.token);
-    HARMS[harm](place);
-    await sleepPastATurn(A_LOOK_LATER_MS);
-    const newcomer = openLockManager(place);
+    HARMS[harm](bucket);
+    await sleepPastATurn(CHECK_INTERVAL_MS);
+    const newcomer = openLockManager(bucket);
     const after = await newcomer.request('ledger', async (lock) => {
       expect(await locks.request('ledger', { ifAvailable: true }, (other) => other)).toBeNull();
       return lock.token;
     });
     expect(after).toBeGreaterThan(before);
-    expect(readdirSync(place.folder)).toContain('segment');
+    expect(readdirSync(bucket.folder)).toContain('segment');
     newcomer.close();
     locks.close();
   });

@@ -5,8 +5,8 @@
  * @typedef {object} Note
  * @property {string} name
  * @property {boolean} steals
- * @property {number} askedBefore  request() was called after this
- * @property {number} askedAfter  and had returned by then
+ * @property {number} requestBegan  request() was called after this
+ * @property {number} requestReturned  and had returned by then
  * @property {number} [grantedAt]  the callback began
  * @property {number} [token]
  * @property {number} [releasedAt]  the callback was over, and the lock not released yet
@@ -34,8 +34,8 @@ function findViolations(notes) {
 function overlaps(byToken) {
   return byToken.slice(1).flatMap((next, i) => {
     const before = byToken[i];
-    const isTold = before.isLost || next.steals;
-    return isTold || before.releasedAt <= next.grantedAt
+    const isNotified = before.isLost || next.steals;
+    return isNotified || before.releasedAt <= next.grantedAt
       ? []
       : [`${next.token} of ${next.name} is granted while ${before.token} is held`];
   });
@@ -44,23 +44,23 @@ function overlaps(byToken) {
 /** A request that had returned before another one began is granted before it. */
 function overtakings(byToken) {
   const violations = [];
-  let latest = { askedBefore: -Infinity };
+  let latest = { requestBegan: -Infinity };
   for (const note of byToken) {
     if (note.steals) continue;
-    if (note.askedAfter < latest.askedBefore) {
+    if (note.requestReturned < latest.requestBegan) {
       violations.push(`${latest.token} of ${note.name} overtakes ${note.token}`);
     }
-    if (note.askedBefore > latest.askedBefore) latest = note;
+    if (note.requestBegan > latest.requestBegan) latest = note;
   }
   return violations;
 }
 
 /** A promise that fulfils after the lock was stolen, or before its release. */
 function lies(byToken) {
-  let thief;
+  let stealer;
   return byToken.toReversed().flatMap((note) => {
-    const isStolen = thief !== undefined && thief.grantedAt < note.releasedAt;
-    if (note.steals) thief = note;
+    const isStolen = stealer !== undefined && stealer.grantedAt < note.releasedAt;
+    if (note.steals) stealer = note;
     return [
       ...(note.isStillHeld ? [`${note.token} of ${note.name} settles before its release`] : []),
       ...(isStolen && !note.isLost ? [`${note.token} of ${note.name} fulfils, but is stolen`] : []),

@@ -12,7 +12,7 @@ const { randomFrom } = require('../support/process-random.js');
 
 const { directory, names, seed, inFlight, isBusy } = JSON.parse(process.argv[2]);
 const STEALS_ONE_IN = 40;
-const LOOKS_ONE_IN = 50;
+const CHECKS_ONE_IN = 50;
 /** Enough to meet every shard. */
 const OWN_NAMES = 256;
 
@@ -23,17 +23,17 @@ const notes = [];
 let isEnding = false;
 
 /** One request, from before it is made until its promise has settled. */
-async function ask() {
+async function makeRequest() {
   const name = names[random(names.length)];
   const steals = random(STEALS_ONE_IN) === 0;
-  const note = { name, steals, askedBefore: now(), isLost: false, isStillHeld: false };
+  const note = { name, steals, requestBegan: now(), isLost: false, isStillHeld: false };
   const request = locks.request(name, steals ? { steal: true } : {}, async (lock) => {
     note.grantedAt = now();
     note.token = Number(lock.token - ((lock.token >> 40n) << 40n)); // the rest is the same in all
     if (random(2) === 0) await null;
     note.releasedAt = now();
   });
-  note.askedAfter = now();
+  note.requestReturned = now();
   try {
     await request;
   } catch (error) {
@@ -41,12 +41,12 @@ async function ask() {
     note.isLost = true;
   }
   note.settledAt = now();
-  if (random(LOOKS_ONE_IN) === 0) await look(note);
+  if (random(CHECKS_ONE_IN) === 0) await check(note);
   notes.push(note);
 }
 
 /** Releases a lock whose promise has settled. */
-async function look(note) {
+async function check(note) {
   const { held } = await locks.inspect();
   const isIt = (/** @type {{ name: string, token: bigint }} */ { name, token }) =>
     name === note.name && Number(token - ((token >> 40n) << 40n)) === note.token;
@@ -54,7 +54,7 @@ async function look(note) {
 }
 
 async function witness() {
-  while (!isEnding) await ask();
+  while (!isEnding) await makeRequest();
 }
 
 async function beBusy() {

@@ -82,9 +82,9 @@ test(
 
 describe('the checker', () => {
   const note = (token, times, more = {}) => {
-    const [askedBefore, askedAfter, grantedAt, releasedAt, settledAt] = times;
+    const [requestBegan, requestReturned, grantedAt, releasedAt, settledAt] = times;
     const flags = { steals: false, isLost: false, isStillHeld: false };
-    const rest = { askedBefore, askedAfter, grantedAt, releasedAt, settledAt };
+    const rest = { requestBegan, requestReturned, grantedAt, releasedAt, settledAt };
     return { name: 'a', token, ...flags, ...rest, ...more };
   };
   const first = note(1, [0, 1, 10, 20, 21]);

@@ -15,7 +15,7 @@ afterEach(() => bucket.close());
 test('a stopped process in the middle of the queue does not hide the death of the holder', async () => {
   const [holder, stopped] = await Promise.all([bucket.open('process'), bucket.open('process')]);
   await holder.hold('a');
-  const asked = await stopped.request('a', { mode: 'shared' });
+  const requested = await stopped.request('a', { mode: 'shared' });
   const waiting = await waiter.request('a', { mode: 'shared' });
   await stopped.freeze();
   holder.endBy('SIGKILL');
@@ -23,8 +23,8 @@ test('a stopped process in the middle of the queue does not hide the death of th
   await waiting.granted;
   await waiting.release();
   stopped.thaw();
-  await asked.granted;
-  await asked.release();
+  await requested.granted;
+  await requested.release();
   await bucket.isClean({ processes: 2 });
 });
 

@@ -50,8 +50,8 @@ describeWithPreload('faults', 'when a system call fails', (library) => {
         return new Promise((resolve) => (release = resolve));
       });
     });
-    const { asked, granted, settled } = faulty.request('a');
-    await asked;
+    const { requested, granted, settled } = faulty.request('a');
+    await requested;
     release();
     await first;
     const outcome = await Promise.race([granted, settled]);
@@ -77,8 +77,8 @@ describeWithPreload('faults', 'when a system call fails', (library) => {
     const locks = openLockManager(options);
     try {
       await contend(locks);
-      const looked = await faulty.order('look');
-      if (looked.error !== undefined) isClear(looked.error);
+      const checked = await faulty.order('check');
+      if (checked.error !== undefined) isClear(checked.error);
       expect(await faulty.order('close')).toEqual({});
       // Nothing of what it held or asked for is left.
       expect(await locks.query()).toEqual({ held: [], pending: [] });

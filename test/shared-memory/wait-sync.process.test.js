@@ -21,7 +21,7 @@ afterEach(async () => {
   await bucket.close();
 });
 
-function ask(outcome, name) {
+function makeRequest(outcome, name) {
   const request = new RecordedRequest(name);
   expect(backend.enqueue(request)).toBe(outcome);
   return request;
@@ -29,7 +29,7 @@ function ask(outcome, name) {
 
 test('is granted what a process leaves that is killed meanwhile', async () => {
   await holder.hold('a');
-  const request = ask(QUEUED, 'a');
+  const request = makeRequest(QUEUED, 'a');
   holder.endBy('SIGKILL');
   expect(backend.waitSync(request, Infinity)).toBe('granted');
   backend.release(request);
@@ -46,9 +46,9 @@ test('is granted what is taken from a process that is stopped', async () => {
 });
 
 test('fails when the lock table is removed', async () => {
-  const held = ask(GRANTED, 'b');
+  const held = makeRequest(GRANTED, 'b');
   await holder.hold('a');
-  const request = ask(QUEUED, 'a');
+  const request = makeRequest(QUEUED, 'a');
   const remover = spawn('rm', ['-r', bucket.directory]);
   const removed = new Promise((resolve) => remover.on('exit', resolve));
   expect(() => backend.waitSync(request, Infinity)).toThrow(

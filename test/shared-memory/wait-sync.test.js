@@ -70,7 +70,7 @@ const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '', callSite: '' };
 /** Something that ends though this thread is blocked. */
 const shortly = (options) => ({ ...options, extras: { ...NO_EXTRAS, holdLimit: 30 } });
 
-function ask(agent, outcome, name, options) {
+function makeRequest(agent, outcome, name, options) {
   const request = new RecordedRequest(name, options);
   expect(agent.enqueue(request)).toBe(outcome);
   return request;
@@ -81,8 +81,8 @@ function ask(agent, outcome, name, options) {
  * blocked. Its time runs from the release of the first: requests behind both are queued by then.
  */
 function holdInTurn(name) {
-  const first = ask(other, GRANTED, name);
-  const second = ask(other, QUEUED, name, shortly());
+  const first = makeRequest(other, GRANTED, name);
+  const second = makeRequest(other, QUEUED, name, shortly());
   return { second, releaseFirst: () => other.release(first) };
 }
 
@@ -90,7 +90,7 @@ const countsOf = ({ held, pending }) => [held.length, pending.length];
 
 test('blocks until the grant, and reports it by its result alone', async () => {
   const { second, releaseFirst } = holdInTurn('a');
-  const request = ask(backend, QUEUED, 'a');
+  const request = makeRequest(backend, QUEUED, 'a');
   releaseFirst();
   expect(backend.waitSync(request, Infinity)).toBe('granted');
   await second.until('lost: expired');
@@ -101,8 +101,8 @@ test('blocks until the grant, and reports it by its result alone', async () => {
 });
 
 test('after the time the request is still queued', async () => {
-  const holder = ask(other, GRANTED, 'a');
-  const request = ask(backend, QUEUED, 'a');
+  const holder = makeRequest(other, GRANTED, 'a');
+  const request = makeRequest(backend, QUEUED, 'a');
   for (const timeout of [0, 1, 60]) expect(backend.waitSync(request, timeout)).toBe('timeout');
   expect(countsOf(await backend.snapshot())).toEqual([1, 1]);
   other.release(holder);
@@ -110,17 +110,20 @@ test('after the time the request is still queued', async () => {
 });
 
 test('a grant that was on its way before is found at once', () => {
-  const holder = ask(other, GRANTED, 'a');
-  const request = ask(backend, QUEUED, 'a');
+  const holder = makeRequest(other, GRANTED, 'a');
+  const request = makeRequest(backend, QUEUED, 'a');
   other.release(holder);
   expect(backend.waitSync(request, 0)).toBe('granted');
 });
 
 test('events between two native waits are left to the second one', async () => {
   const slicing = new BackendWithSlices({ directory, sweeps: false });
-  const [holder, holderOfOther] = [ask(other, GRANTED, 'a'), ask(other, GRANTED, 'b')];
-  const bystander = ask(slicing, QUEUED, 'b');
-  const request = ask(slicing, QUEUED, 'a');
+  const [holder, holderOfOther] = [
+    makeRequest(other, GRANTED, 'a'),
+    makeRequest(other, GRANTED, 'b'),
+  ];
+  const bystander = makeRequest(slicing, QUEUED, 'b');
+  const request = makeRequest(slicing, QUEUED, 'a');
   afterSlice = () => {
     afterSlice = () => {};
     other.release(holderOfOther);
@@ -156,16 +159,16 @@ test('so is the answer to a release whose shard was busy', () => {
   });
   const releasing = new Backend({ directory, sweeps: false });
   const id = 0;
-  expect(releasing.releaseSync(ask(releasing, GRANTED, 'a', shortly()))).toBeUndefined();
+  expect(releasing.releaseSync(makeRequest(releasing, GRANTED, 'a', shortly()))).toBeUndefined();
   expect(waits).toEqual([id, id]);
   releasing.close();
 });
 
 test('notifies the other requests of this agent of their events', async () => {
   const { releaseFirst } = holdInTurn('a');
-  const holder = ask(other, GRANTED, 'b');
-  const bystander = ask(backend, QUEUED, 'b');
-  const request = ask(backend, QUEUED, 'a');
+  const holder = makeRequest(other, GRANTED, 'b');
+  const bystander = makeRequest(backend, QUEUED, 'b');
+  const request = makeRequest(backend, QUEUED, 'a');
   releaseFirst();
   other.release(holder);
   expect(backend.waitSync(request, Infinity)).toBe('granted');
@@ -174,10 +177,10 @@ test('notifies the other requests of this agent of their events', async () => {
 });
 
 test('a lock that was lost again is granted, and the release says how it was lost', () => {
-  const holder = ask(other, GRANTED, 'a');
-  const request = ask(backend, QUEUED, 'a');
+  const holder = makeRequest(other, GRANTED, 'a');
+  const request = makeRequest(backend, QUEUED, 'a');
   other.release(holder);
-  ask(other, GRANTED, 'a', { steal: true });
+  makeRequest(other, GRANTED, 'a', { steal: true });
   expect(backend.waitSync(request, Infinity)).toBe('granted');
   expect(backend.release(request)).toBe('stolen');
   expect(backend.release(request)).toBeUndefined();
@@ -204,7 +207,7 @@ describe('does not wait for its own thread:', () => {
     ['its own and the locks of another backend', [mine(shared), siblings(shared)], limited(2)],
   ])('behind %s', async (_, before, options) => {
     for (const make of before) make();
-    const request = ask(backend, QUEUED, 'a', options);
+    const request = makeRequest(backend, QUEUED, 'a', options);
     expect(backend.waitSync(request, Infinity)).toBe('deadlock');
     expect((await backend.snapshot()).pending).toContainEqual({
       clientId: backend.clientId,
@@ -219,7 +222,7 @@ describe('does not wait for its own thread:', () => {
     ['its own request, beside which it may hold', [theirs(), mine(shared)], shared],
   ])('but waits behind %s', (_, before, options) => {
     for (const make of before) make();
-    const request = ask(backend, QUEUED, 'a', options);
+    const request = makeRequest(backend, QUEUED, 'a', options);
     expect(backend.waitSync(request, 0)).toBe('timeout');
   });
 });
@@ -235,7 +238,7 @@ const WAITING_WORKER = `
 `;
 
 test('a worker thread that waits can be terminated, and its request goes', async () => {
-  const holder = ask(backend, GRANTED, 'a');
+  const holder = makeRequest(backend, GRANTED, 'a');
   const worker = new Worker(WAITING_WORKER, {
     eval: true,
     workerData: {

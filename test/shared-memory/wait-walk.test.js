@@ -21,7 +21,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-const ask = (by, name, options) => {
+const makeRequest = (by, name, options) => {
   const request = new RecordedRequest(name, options);
   by.enqueue(request);
   return request;
@@ -29,33 +29,33 @@ const ask = (by, name, options) => {
 const namesOf = (locks) => locks.map(({ name }) => name);
 
 test('waitsOf() reads nothing of a name that is not reached, however many wait for it', async () => {
-  for (let i = 0; i < 1000; i += 1) ask(other, 'elsewhere');
-  ask(other, 'n');
-  const { backendId } = ask(backend, 'n');
+  for (let i = 0; i < 1000; i += 1) makeRequest(other, 'elsewhere');
+  makeRequest(other, 'n');
+  const { backendId } = makeRequest(backend, 'n');
   const { held, pending } = await backend.waitsOf([backendId], ALL);
   expect(namesOf(held)).toEqual(['n']);
   expect(namesOf(pending)).toEqual(['n']);
 });
 
 test('waitsOf() gives the details that inspect() gives', async () => {
-  ask(other, 'n');
-  const { backendId } = ask(backend, 'n');
+  makeRequest(other, 'n');
+  const { backendId } = makeRequest(backend, 'n');
   const strip = ({ held, pending }) =>
     [...held, ...pending].map((detail) => ({ ...detail, waited: 0, held: 0 }));
   expect(strip(await backend.waitsOf([backendId], ALL))).toEqual(strip(await backend.inspect()));
 });
 
 test('waitsOf() passes over requests that have ended', async () => {
-  ask(other, 'n');
-  const request = ask(backend, 'n');
+  makeRequest(other, 'n');
+  const request = makeRequest(backend, 'n');
   const { backendId } = request;
   backend.cancel(request);
   expect(await backend.waitsOf([backendId], ALL)).toEqual({ held: [], pending: [] });
 });
 
 test('waitsOf() rejects when the backend is closed meanwhile', async () => {
-  ask(other, 'n');
-  const waits = backend.waitsOf([ask(backend, 'n').backendId], ALL);
+  makeRequest(other, 'n');
+  const waits = backend.waitsOf([makeRequest(backend, 'n').backendId], ALL);
   backend.close();
   await expect(Promise.all([waits, backend.waitsOf([0], ALL)])).rejects.toMatchObject({
     name: 'InvalidStateError',
@@ -63,7 +63,7 @@ test('waitsOf() rejects when the backend is closed meanwhile', async () => {
 });
 
 test('holdersOf() gives at most as many holders as it is asked for', () => {
-  for (let i = 0; i < 5; i += 1) ask(other, 'n', { mode: 'shared' });
+  for (let i = 0; i < 5; i += 1) makeRequest(other, 'n', { mode: 'shared' });
   expect(backend.holdersOf('n')).toHaveLength(5);
   expect(backend.holdersOf('n', 2)).toMatchObject([
     { name: 'n', mode: 'shared', pid: process.pid, clientId: other.clientId },
@@ -78,7 +78,7 @@ test('holdersOf() of a name that is free, or of a closed backend, is empty', () 
 });
 
 test('a wait in shared memory that timed out names who holds the lock', async () => {
-  ask(other, 'n');
+  makeRequest(other, 'n');
   const locks = openLockManager({ backend });
   await expect(locks.request('n', { timeout: 1 }, () => {})).rejects.toThrow(
     new RegExp(

@@ -67,18 +67,18 @@ const PAGES = [
   'api/index/interfaces/LockOptions.html',
   'bench/RESULTS.html',
 ];
-const LOOKS = [
+const LAYOUTS = [
   ['wide and light', { colorScheme: 'light' }],
   ['wide and dark', { colorScheme: 'dark' }],
   ['narrow', { viewport: { width: 390, height: 844 } }],
 ];
 
-describe.each(LOOKS)('%s', (look, options) => {
+describe.each(LAYOUTS)('%s', (layout, options) => {
   test.each(PAGES)(
     '%s shows itself without a fault and without scrolling sideways',
     async (name) => {
       const { page, problems } = await open(name, options);
-      const shot = `${name.replace(/\W+/g, '-')}-${look.replaceAll(' ', '-')}.png`;
+      const shot = `${name.replace(/\W+/g, '-')}-${layout.replaceAll(' ', '-')}.png`;
       await page.screenshot({ path: path.join(SHOTS, shot) });
       const overflow = await page.evaluate(
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,

@@ -42,9 +42,12 @@ class AgentHost {
     const manager = openLockManager({ ...this.#optionsOf(backend, directory, bucket), callSites });
     // Some take places only once they are connected.
     if (connects && LATE.includes(backend)) await manager.query();
-    const tell = (event) => this.#send({ client, event });
+    const report = (event) => this.#send({ client, event });
     const settle = backend === 'etcd' ? () => manager.query().catch(checkClosed) : undefined;
-    const agent = new LockAgent(manager, tell, { decidesAtOnce: !LATE.includes(backend), settle });
+    const agent = new LockAgent(manager, report, {
+      decidesAtOnce: !LATE.includes(backend),
+      settle,
+    });
     this.#agents.set(client, agent);
   }
 

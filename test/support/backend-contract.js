@@ -34,7 +34,7 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     /** Makes a request; its outcome is asserted. */
-    function ask(backend, outcome, ...args) {
+    function makeRequest(backend, outcome, ...args) {
       const request = new RecordedRequest(...args);
       expect(backend.enqueue(request)).toBe(outcome);
       return request;
@@ -52,8 +52,8 @@ function describeBackendContract(title, open, about = {}) {
      */
     async function settle() {
       for (const backend of [first, second]) {
-        const holder = ask(backend, GRANTED, 'contract: settle');
-        const waiting = ask(backend, QUEUED, 'contract: settle');
+        const holder = makeRequest(backend, GRANTED, 'contract: settle');
+        const waiting = makeRequest(backend, QUEUED, 'contract: settle');
         backend.release(holder);
         await waiting.until('granted');
         backend.release(waiting);
@@ -61,15 +61,15 @@ function describeBackendContract(title, open, about = {}) {
     }
 
     test('enqueue() grants a free lock', async () => {
-      const request = ask(first, GRANTED, 'a');
+      const request = makeRequest(first, GRANTED, 'a');
       await settle();
       expect(request.notices).toEqual([]);
       expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 0]], pending: [] });
     });
 
     test('enqueue() queues behind a holder, and granted() follows the release', async () => {
-      const holder = ask(first, GRANTED, 'a');
-      const waiting = ask(second, QUEUED, 'a', { mode: 'shared' });
+      const holder = makeRequest(first, GRANTED, 'a');
+      const waiting = makeRequest(second, QUEUED, 'a', { mode: 'shared' });
       expect(await snapshot()).toEqual({
         held: [['a', 'exclusive', 0]],
         pending: [['a', 'shared', 1]],
@@ -81,8 +81,8 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     test('enqueue() misses for ifAvailable where it would queue, and leaves nothing behind', async () => {
-      ask(first, GRANTED, 'a');
-      const missed = ask(second, MISSED, 'a', { ifAvailable: true });
+      makeRequest(first, GRANTED, 'a');
+      const missed = makeRequest(second, MISSED, 'a', { ifAvailable: true });
       await settle();
       expect(missed.notices).toEqual([]);
       expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 0]], pending: [] });
@@ -90,11 +90,11 @@ function describeBackendContract(title, open, about = {}) {
 
     test('enqueue() with steal is granted, and the holders are notified later that they lost', async () => {
       const victims = [
-        ask(first, GRANTED, 'a', { mode: 'shared' }),
-        ask(second, GRANTED, 'a', { mode: 'shared' }),
+        makeRequest(first, GRANTED, 'a', { mode: 'shared' }),
+        makeRequest(second, GRANTED, 'a', { mode: 'shared' }),
       ];
-      const queued = ask(second, QUEUED, 'a');
-      ask(second, GRANTED, 'a', { steal: true });
+      const queued = makeRequest(second, QUEUED, 'a');
+      makeRequest(second, GRANTED, 'a', { steal: true });
       for (const victim of victims) expect(victim.notices).toEqual([]);
       for (const victim of victims) await victim.until('lost: stolen');
       await settle();
@@ -103,16 +103,16 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     test('release() after the loss has no effect', async () => {
-      const victim = ask(first, GRANTED, 'a');
-      ask(second, GRANTED, 'a', { steal: true });
+      const victim = makeRequest(first, GRANTED, 'a');
+      makeRequest(second, GRANTED, 'a', { steal: true });
       await victim.until('lost: stolen');
       expect(first.release(victim)).toBeUndefined();
       expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 1]], pending: [] });
     });
 
     test('release() says that the lock was lost before, and lost() does not follow', async () => {
-      const victim = ask(first, GRANTED, 'a');
-      ask(first, GRANTED, 'a', { steal: true });
+      const victim = makeRequest(first, GRANTED, 'a');
+      makeRequest(first, GRANTED, 'a', { steal: true });
       expect(first.release(victim)).toBe('stolen');
       await settle();
       expect(victim.notices).toEqual([]);
@@ -120,9 +120,9 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     test('cancel() frees the place at once', async () => {
-      ask(first, GRANTED, 'a', { mode: 'shared' });
-      const writer = ask(second, QUEUED, 'a');
-      const reader = ask(first, QUEUED, 'a', { mode: 'shared' });
+      makeRequest(first, GRANTED, 'a', { mode: 'shared' });
+      const writer = makeRequest(second, QUEUED, 'a');
+      const reader = makeRequest(first, QUEUED, 'a', { mode: 'shared' });
       second.cancel(writer);
       await reader.until('granted');
       await settle();
@@ -137,9 +137,9 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     test('cancel() of a request whose grant is on its way releases it, and it is never notified', async () => {
-      const holder = ask(first, GRANTED, 'a');
-      const cancelled = ask(first, QUEUED, 'a');
-      const next = ask(second, QUEUED, 'a');
+      const holder = makeRequest(first, GRANTED, 'a');
+      const cancelled = makeRequest(first, QUEUED, 'a');
+      const next = makeRequest(second, QUEUED, 'a');
       first.release(holder); // grants the second request, which has still to be notified
       first.cancel(cancelled);
       await next.until('granted');
@@ -149,10 +149,10 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     test('a grant on its way that is stolen ends in lost(), granted() may be left out', async () => {
-      const holder = ask(first, GRANTED, 'a');
-      const victim = ask(first, QUEUED, 'a');
+      const holder = makeRequest(first, GRANTED, 'a');
+      const victim = makeRequest(first, QUEUED, 'a');
       first.release(holder);
-      ask(second, GRANTED, 'a', { steal: true });
+      makeRequest(second, GRANTED, 'a', { steal: true });
       await victim.until('lost: stolen');
       await settle();
       expect(victim.notices.at(-1)).toBe('lost: stolen');
@@ -160,8 +160,8 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     test('tokens rise, and are set before the grant is reported', async () => {
-      const requests = [ask(first, GRANTED, 'a'), ask(second, GRANTED, 'b')];
-      const waiting = ask(second, QUEUED, 'a');
+      const requests = [makeRequest(first, GRANTED, 'a'), makeRequest(second, GRANTED, 'b')];
+      const waiting = makeRequest(second, QUEUED, 'a');
       first.release(requests[0]);
       await waiting.until('granted');
       const tokens = [...requests, waiting].map(({ token }) => token);
@@ -171,18 +171,18 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     test('a request object serves once, others are not confused by what its end has freed', async () => {
-      const early = ask(first, GRANTED, 'a');
+      const early = makeRequest(first, GRANTED, 'a');
       first.release(early);
-      ask(first, GRANTED, 'b');
+      makeRequest(first, GRANTED, 'b');
       first.release(early);
       first.cancel(early);
       expect(await snapshot()).toEqual({ held: [['b', 'exclusive', 0]], pending: [] });
     });
 
     test('close() drops what the agent holds and waits for, and notifies each request', async () => {
-      const held = ask(first, GRANTED, 'a');
-      const ownWaiting = ask(first, QUEUED, 'a');
-      const otherWaiting = ask(second, QUEUED, 'a');
+      const held = makeRequest(first, GRANTED, 'a');
+      const ownWaiting = makeRequest(first, QUEUED, 'a');
+      const otherWaiting = makeRequest(second, QUEUED, 'a');
       first.close();
       expect(held.notices).toEqual(['lost: disconnected']);
       expect(ownWaiting.notices).toEqual(['failed: AbortError']);
@@ -193,9 +193,9 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     test('close() drops a grant that is on its way', async () => {
-      const holder = ask(first, GRANTED, 'a');
-      const onItsWay = ask(first, QUEUED, 'a');
-      const other = ask(second, QUEUED, 'a');
+      const holder = makeRequest(first, GRANTED, 'a');
+      const onItsWay = makeRequest(first, QUEUED, 'a');
+      const other = makeRequest(second, QUEUED, 'a');
       first.release(holder);
       first.close();
       await Promise.all([onItsWay.until('failed: AbortError'), other.until('granted')]);
@@ -203,14 +203,14 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     test('after close() enqueue() throws, a release changes nothing, a second close() too', () => {
-      const held = ask(first, GRANTED, 'a');
+      const held = makeRequest(first, GRANTED, 'a');
       first.close();
       expect(() => first.enqueue(new RecordedRequest('a'))).toThrow(
         expect.objectContaining({ name: 'InvalidStateError' }),
       );
       first.release(held);
       first.close();
-      ask(second, GRANTED, 'a');
+      makeRequest(second, GRANTED, 'a');
     });
 
     test('clientId is a UUID, another one for each agent', () => {
@@ -221,9 +221,9 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     test('thousands of requests leave nothing behind', async () => {
-      const holder = ask(first, GRANTED, 'a');
+      const holder = makeRequest(first, GRANTED, 'a');
       const waiting = Array.from({ length: most }, (_, index) =>
-        ask(index % 2 ? first : second, QUEUED, 'a', { mode: 'shared' }),
+        makeRequest(index % 2 ? first : second, QUEUED, 'a', { mode: 'shared' }),
       );
       waiting.slice(0, most / 3).forEach((request, index) => {
         (index % 2 ? first : second).cancel(request);

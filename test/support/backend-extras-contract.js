@@ -2,7 +2,7 @@
 
 const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
-const { ask } = require('./recorded-request.js');
+const { makeRequest } = require('./recorded-request.js');
 
 const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '', callSite: '' };
 const shared = (extras) => ({ mode: 'shared', extras: extras && { ...NO_EXTRAS, ...extras } });
@@ -24,17 +24,19 @@ function testBackendExtras(agents, comfortableMs) {
 
   /** Resolves when a lock of another name has been held for so long. */
   const afterHolding = (holdLimit) =>
-    ask(second, GRANTED, 'contract: clock', exclusive({ holdLimit })).until('lost: expired');
+    makeRequest(second, GRANTED, 'contract: clock', exclusive({ holdLimit })).until(
+      'lost: expired',
+    );
 
   describe('limit', () => {
     test('so many shared holders and no more, over all agents', async () => {
       const holders = [
-        ask(first, GRANTED, 'a', shared({ limit: 2 })),
-        ask(second, GRANTED, 'a', shared({ limit: 2 })),
+        makeRequest(first, GRANTED, 'a', shared({ limit: 2 })),
+        makeRequest(second, GRANTED, 'a', shared({ limit: 2 })),
       ];
       const waiting = [
-        ask(second, QUEUED, 'a', shared({ limit: 2 })),
-        ask(first, QUEUED, 'a', shared({ limit: 2 })),
+        makeRequest(second, QUEUED, 'a', shared({ limit: 2 })),
+        makeRequest(first, QUEUED, 'a', shared({ limit: 2 })),
       ];
       first.release(holders[0]);
       await waiting[0].until('granted');
@@ -44,48 +46,48 @@ function testBackendExtras(agents, comfortableMs) {
     });
 
     test('ifAvailable misses where the limit is reached', () => {
-      ask(first, GRANTED, 'a', shared({ limit: 1 }));
-      ask(second, MISSED, 'a', { ...shared({ limit: 1 }), ifAvailable: true });
-      ask(second, GRANTED, 'a', { ...shared({ limit: 2 }), ifAvailable: true });
+      makeRequest(first, GRANTED, 'a', shared({ limit: 1 }));
+      makeRequest(second, MISSED, 'a', { ...shared({ limit: 1 }), ifAvailable: true });
+      makeRequest(second, GRANTED, 'a', { ...shared({ limit: 2 }), ifAvailable: true });
     });
 
     test('holders without a limit count, and have none themselves', () => {
-      ask(first, GRANTED, 'a', shared());
-      ask(first, QUEUED, 'a', shared({ limit: 1 }));
+      makeRequest(first, GRANTED, 'a', shared());
+      makeRequest(first, QUEUED, 'a', shared({ limit: 1 }));
     });
 
     test('a request without a limit is granted beside limited holders', () => {
-      ask(first, GRANTED, 'a', shared({ limit: 1 }));
-      ask(second, GRANTED, 'a', shared());
-      ask(second, GRANTED, 'a', shared({ label: 'without a limit' }));
+      makeRequest(first, GRANTED, 'a', shared({ limit: 1 }));
+      makeRequest(second, GRANTED, 'a', shared());
+      makeRequest(second, GRANTED, 'a', shared({ label: 'without a limit' }));
     });
 
     test('an exclusive holder is in the way, whatever the limit', () => {
-      ask(first, GRANTED, 'a');
-      ask(second, QUEUED, 'a', shared({ limit: 2 ** 31 - 1 }));
+      makeRequest(first, GRANTED, 'a');
+      makeRequest(second, QUEUED, 'a', shared({ limit: 2 ** 31 - 1 }));
     });
 
     test('the queue stays strict: what waits behind a limited request waits with it', async () => {
-      const holder = ask(first, GRANTED, 'a', shared({ limit: 1 }));
-      const limited = ask(second, QUEUED, 'a', shared({ limit: 1 }));
-      const free = ask(first, QUEUED, 'a', shared());
+      const holder = makeRequest(first, GRANTED, 'a', shared({ limit: 1 }));
+      const limited = makeRequest(second, QUEUED, 'a', shared({ limit: 1 }));
+      const free = makeRequest(first, QUEUED, 'a', shared());
       first.release(holder);
       await Promise.all([limited.until('granted'), free.until('granted')]);
       expect(countsOf(await first.snapshot())).toEqual([2, 0]);
     });
 
     test('one release grants all that there is room for then', async () => {
-      const holder = ask(first, GRANTED, 'a');
-      const waiting = [1, 2, 3].map(() => ask(second, QUEUED, 'a', shared({ limit: 2 })));
+      const holder = makeRequest(first, GRANTED, 'a');
+      const waiting = [1, 2, 3].map(() => makeRequest(second, QUEUED, 'a', shared({ limit: 2 })));
       first.release(holder);
       await Promise.all(waiting.slice(0, 2).map((request) => request.until('granted')));
       expect(countsOf(await first.snapshot())).toEqual([2, 1]);
     });
 
     test('a cancelled request makes room in the queue', async () => {
-      ask(first, GRANTED, 'a', shared({ limit: 1 }));
-      const limited = ask(second, QUEUED, 'a', shared({ limit: 1 }));
-      const free = ask(first, QUEUED, 'a', shared());
+      makeRequest(first, GRANTED, 'a', shared({ limit: 1 }));
+      const limited = makeRequest(second, QUEUED, 'a', shared({ limit: 1 }));
+      const free = makeRequest(first, QUEUED, 'a', shared());
       second.cancel(limited);
       await free.until('granted');
     });
@@ -93,7 +95,7 @@ function testBackendExtras(agents, comfortableMs) {
 
   describe('holdLimit', () => {
     test('takes the lock away though no request waits', async () => {
-      const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: 5 }));
+      const holder = makeRequest(first, GRANTED, 'a', exclusive({ holdLimit: 5 }));
       await holder.until('lost: expired');
       expect(holder.notices).toEqual(['lost: expired']);
       expect(countsOf(await second.snapshot())).toEqual([0, 0]);
@@ -101,11 +103,11 @@ function testBackendExtras(agents, comfortableMs) {
     });
 
     test('grants the next, here and in another agent', async () => {
-      const holder = ask(first, GRANTED, 'a');
+      const holder = makeRequest(first, GRANTED, 'a');
       const next = [
-        ask(second, QUEUED, 'a', exclusive({ holdLimit: 5 })),
-        ask(first, QUEUED, 'a', exclusive({ holdLimit: 5 })),
-        ask(second, QUEUED, 'a'),
+        makeRequest(second, QUEUED, 'a', exclusive({ holdLimit: 5 })),
+        makeRequest(first, QUEUED, 'a', exclusive({ holdLimit: 5 })),
+        makeRequest(second, QUEUED, 'a'),
       ];
       first.release(holder); // its own limit might pass before all of them have asked
       await next[0].until('lost: expired');
@@ -115,19 +117,19 @@ function testBackendExtras(agents, comfortableMs) {
 
     test('leaves alone who gave the lock up in time, and who holds it then', async () => {
       const start = performance.now();
-      const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
+      const holder = makeRequest(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
       const loss = first.release(holder);
       const isInTime = performance.now() - start < comfortableMs;
       if (isInTime) expect(loss).toBeUndefined();
-      const successor = ask(first, GRANTED, 'a');
+      const successor = makeRequest(first, GRANTED, 'a');
       await afterHolding(2 * comfortableMs);
       expect([holder.notices, successor.notices]).toEqual([[], []]);
       expect(first.isLocked('a')).toBe(true);
     });
 
     test('runs from the grant, not from the request', async () => {
-      const holder = ask(first, GRANTED, 'a');
-      const waiting = ask(second, QUEUED, 'a', exclusive({ holdLimit: 5 }));
+      const holder = makeRequest(first, GRANTED, 'a');
+      const waiting = makeRequest(second, QUEUED, 'a', exclusive({ holdLimit: 5 }));
       await afterHolding(20);
       expect(waiting.notices).toEqual([]);
       first.release(holder);
@@ -137,16 +139,16 @@ function testBackendExtras(agents, comfortableMs) {
     });
 
     test('of one shared holder leaves the others', async () => {
-      const limited = ask(first, GRANTED, 'a', shared({ holdLimit: 5 }));
-      const other = ask(second, GRANTED, 'a', shared());
+      const limited = makeRequest(first, GRANTED, 'a', shared({ holdLimit: 5 }));
+      const other = makeRequest(second, GRANTED, 'a', shared());
       await limited.until('lost: expired');
       expect(other.notices).toEqual([]);
       expect(countsOf(await first.snapshot())).toEqual([1, 0]);
     });
 
     test('a lock that is stolen before is stolen', async () => {
-      const victim = ask(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
-      ask(second, GRANTED, 'a', { steal: true });
+      const victim = makeRequest(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
+      makeRequest(second, GRANTED, 'a', { steal: true });
       await victim.until('lost: stolen');
       await afterHolding(2 * comfortableMs);
       expect(victim.notices).toEqual(['lost: stolen']);
@@ -155,8 +157,8 @@ function testBackendExtras(agents, comfortableMs) {
 
   test('isLocked() is about holders, in whatever mode and agent', () => {
     expect(first.isLocked('a')).toBe(false);
-    const holder = ask(first, GRANTED, 'a', shared());
-    ask(second, QUEUED, 'a');
+    const holder = makeRequest(first, GRANTED, 'a', shared());
+    makeRequest(second, QUEUED, 'a');
     expect([first.isLocked('a'), second.isLocked('a')]).toEqual([true, true]);
     expect(first.isLocked('b')).toBe(false);
     first.release(holder);
@@ -164,28 +166,28 @@ function testBackendExtras(agents, comfortableMs) {
   });
 
   test('isLocked() is false after the last release', () => {
-    const holder = ask(first, GRANTED, 'a');
+    const holder = makeRequest(first, GRANTED, 'a');
     first.release(holder);
     expect([first.isLocked('a'), second.isLocked('a')]).toEqual([false, false]);
   });
 
   test('inspect() gives everything about each request', async () => {
     const before = Date.now();
-    const holder = ask(
+    const holder = makeRequest(
       first,
       GRANTED,
       'a',
       exclusive({ holdLimit: 60_000, label: 'nightly', callSite: 'job.js:7:9' }),
     );
-    const waiter = ask(second, QUEUED, 'a', shared({ limit: 3, enclosing: holder }));
+    const waiter = makeRequest(second, QUEUED, 'a', shared({ limit: 3, enclosing: holder }));
     const inspection = await second.inspect();
     const [held, pending] = [inspection.held, inspection.pending].map((details) =>
       details.map(({ host: _host, ...detail }) => detail),
     );
-    const place = { name: 'a', pid: process.pid, threadId };
+    const common = { name: 'a', pid: process.pid, threadId };
     expect(held).toEqual([
       {
-        ...place,
+        ...common,
         mode: 'exclusive',
         clientId: first.clientId,
         token: holder.token,
@@ -202,7 +204,7 @@ function testBackendExtras(agents, comfortableMs) {
     ]);
     expect(pending).toEqual([
       {
-        ...place,
+        ...common,
         mode: 'shared',
         clientId: second.clientId,
         token: null,
@@ -225,14 +227,14 @@ function testBackendExtras(agents, comfortableMs) {
   });
 
   test('inspect() of plain requests says that they asked for nothing more', async () => {
-    ask(first, GRANTED, 'a');
+    makeRequest(first, GRANTED, 'a');
     const { held } = await first.inspect();
     expect(held).toMatchObject([{ label: '', limit: 0, holdLimit: 0 }]);
   });
 
   test('inspect() counts the time of waiting and the time of holding apart', async () => {
-    const holder = ask(first, GRANTED, 'a');
-    const waiting = ask(second, QUEUED, 'a');
+    const holder = makeRequest(first, GRANTED, 'a');
+    const waiting = makeRequest(second, QUEUED, 'a');
     await afterHolding(20);
     const early = await first.inspect();
     expect(early.held[0].held).toBeGreaterThan(10);
@@ -245,9 +247,10 @@ function testBackendExtras(agents, comfortableMs) {
   });
 
   test('inspect() shows what snapshot() shows, in the same order', async () => {
-    ask(first, GRANTED, 'a');
-    for (const mode of ['shared', 'exclusive', 'shared']) ask(second, QUEUED, 'a', { mode });
-    ask(second, GRANTED, 'b', shared());
+    makeRequest(first, GRANTED, 'a');
+    for (const mode of ['shared', 'exclusive', 'shared'])
+      makeRequest(second, QUEUED, 'a', { mode });
+    makeRequest(second, GRANTED, 'b', shared());
     const strip = ({ clientId, mode, name }) => ({ clientId, mode, name });
     const { held, pending } = await first.inspect();
     expect({ held: held.map(strip), pending: pending.map(strip) }).toEqual(await first.snapshot());
@@ -261,7 +264,7 @@ function testBackendExtras(agents, comfortableMs) {
   });
 
   test('close() of a holder with a limit reports it once', async () => {
-    const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
+    const holder = makeRequest(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
     first.close();
     await afterHolding(2 * comfortableMs);
     expect(holder.notices).toEqual(['lost: disconnected']);

@@ -2,7 +2,7 @@
 
 const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
-const { ask } = require('./recorded-request.js');
+const { makeRequest } = require('./recorded-request.js');
 
 const MAX = 100;
 
@@ -21,14 +21,14 @@ function testBackendWatch(agents) {
 
   test('a watch sees the requests of all agents, in their order', async () => {
     const watch = second.watch(undefined);
-    const holder = ask(first, GRANTED, 'a');
-    const waiter = ask(second, QUEUED, 'a', { mode: 'shared' });
+    const holder = makeRequest(first, GRANTED, 'a');
+    const waiter = makeRequest(second, QUEUED, 'a', { mode: 'shared' });
     first.release(holder);
     await waiter.until('granted');
-    const place = { name: 'a', pid: process.pid, threadId, time: expect.any(Number), lost: 0 };
+    const common = { name: 'a', pid: process.pid, threadId, time: expect.any(Number), lost: 0 };
     const requestId = expect.any(Number);
-    const ofFirst = { ...place, requestId, mode: 'exclusive', clientId: first.clientId };
-    const ofSecond = { ...place, requestId, mode: 'shared', clientId: second.clientId };
+    const ofFirst = { ...common, requestId, mode: 'exclusive', clientId: first.clientId };
+    const ofSecond = { ...common, requestId, mode: 'shared', clientId: second.clientId };
     const events = (await watch.read(MAX)).map(({ host: _host, ...event }) => event);
     expect(events).toEqual([
       { type: 'granted', ...ofFirst, token: holder.token },
@@ -40,10 +40,10 @@ function testBackendWatch(agents) {
   });
 
   test('a request that is refused or has lost its lock is no further event', async () => {
-    const holder = ask(first, GRANTED, 'a');
+    const holder = makeRequest(first, GRANTED, 'a');
     const watch = second.watch('a');
-    ask(second, MISSED, 'a', { ifAvailable: true });
-    ask(second, GRANTED, 'a', { steal: true });
+    makeRequest(second, MISSED, 'a', { ifAvailable: true });
+    makeRequest(second, GRANTED, 'a', { steal: true });
     await holder.until('lost: stolen');
     first.release(holder);
     expect(await typesOf(watch)).toEqual(['stolen', 'granted']);
@@ -51,17 +51,17 @@ function testBackendWatch(agents) {
   });
 
   test('cancel() is an abort, or the end of the time', async () => {
-    ask(first, GRANTED, 'a');
+    makeRequest(first, GRANTED, 'a');
     const watch = first.watch('a');
-    second.cancel(ask(second, QUEUED, 'a'));
-    second.cancel(ask(second, QUEUED, 'a'), true);
+    second.cancel(makeRequest(second, QUEUED, 'a'));
+    second.cancel(makeRequest(second, QUEUED, 'a'), true);
     expect(await typesOf(watch)).toEqual(['queued', 'aborted', 'queued', 'timedout']);
     watch.close();
   });
 
   test('cancel() of a grant that is on its way is a release', async () => {
-    const holder = ask(first, GRANTED, 'a');
-    const waiter = ask(second, QUEUED, 'a');
+    const holder = makeRequest(first, GRANTED, 'a');
+    const waiter = makeRequest(second, QUEUED, 'a');
     const watch = first.watch('a');
     first.release(holder);
     second.cancel(waiter);
@@ -72,7 +72,7 @@ function testBackendWatch(agents) {
   test('a lock that is released too late has expired', async () => {
     const extras = { limit: 0, holdLimit: 1, label: '', callSite: '' };
     const watch = second.watch('a');
-    const holder = ask(first, GRANTED, 'a', { extras });
+    const holder = makeRequest(first, GRANTED, 'a', { extras });
     for (const end = performance.now() + 5; performance.now() < end;);
     expect(first.release(holder)).toBe('expired');
     expect(await typesOf(watch)).toEqual(['granted', 'expired']);
@@ -81,7 +81,7 @@ function testBackendWatch(agents) {
 
   test('read() gives no more than it is asked for, and the rest the next time', async () => {
     const watch = first.watch('a');
-    for (let i = 0; i < 3; i += 1) first.release(ask(first, GRANTED, 'a'));
+    for (let i = 0; i < 3; i += 1) first.release(makeRequest(first, GRANTED, 'a'));
     const counts = [];
     for (const max of [2, 3, MAX]) counts.push((await watch.read(max)).length);
     expect(counts).toEqual([2, 3, 1]);
@@ -92,8 +92,8 @@ function testBackendWatch(agents) {
     const watch = first.watch('a');
     const types = typesOf(watch);
     await new Promise((resolve) => setTimeout(resolve, 50)); // longer than one look
-    ask(second, GRANTED, 'b');
-    ask(second, GRANTED, 'a');
+    makeRequest(second, GRANTED, 'b');
+    makeRequest(second, GRANTED, 'a');
     expect(await types).toEqual(['granted']);
     watch.close();
   });
@@ -102,7 +102,7 @@ function testBackendWatch(agents) {
     const watch = first.watch(undefined);
     const read = watch.read(MAX);
     watch.close();
-    ask(first, GRANTED, 'a');
+    makeRequest(first, GRANTED, 'a');
     expect(await read).toEqual([]);
     expect(await watch.read(MAX)).toEqual([]);
     watch.close();
@@ -110,7 +110,7 @@ function testBackendWatch(agents) {
 
   test('close() of the agent ends its watches, not the watches of others', async () => {
     const [watch, other] = [first.watch(undefined), second.watch(undefined)];
-    const holder = ask(first, GRANTED, 'a');
+    const holder = makeRequest(first, GRANTED, 'a');
     const read = watch.read(MAX);
     await read;
     const waiting = watch.read(MAX);
@@ -127,11 +127,11 @@ function testBackendWatch(agents) {
     expect(states()).toEqual([false, false, false]);
     const shared = [first, second].map((agent) => [
       agent,
-      ask(agent, GRANTED, 'a', { mode: 'shared' }),
+      makeRequest(agent, GRANTED, 'a', { mode: 'shared' }),
     ]);
     expect(states()).toEqual([true, true, false]);
     for (const [agent, request] of shared) agent.release(request);
-    ask(first, GRANTED, 'a');
+    makeRequest(first, GRANTED, 'a');
     expect(states()).toEqual([true, true, true]);
   });
 }

@@ -153,7 +153,7 @@ function defineClosing(engineOf, Kind) {
       );
       expect(await program.said()).toBe('holding');
       await engine.silence();
-      program.tell('continue');
+      program.report('continue');
       const said = ['AbortError', 'AbortError', 'InvalidStateError', 'disconnected', true];
       expect(await program.said()).toEqual(said);
       expect(await program.ended).toEqual(AT_ITS_END);
@@ -332,7 +332,7 @@ function defineDescriptors(engineOf) {
     'with %d left the first call is granted or says so, and the next one is granted',
     async (spare) => {
       const program = engineOf().run(FIRST_CALL, { inside: FEW_DESCRIPTORS });
-      program.tell(spare);
+      program.report(spare);
       expect(await program.said()).toEqual([expect.stringMatching(SHORTAGE), 'fulfilled']);
     },
   );
@@ -390,7 +390,7 @@ const ON_FULL_DISK = async ({ locks, open, say, received }) => {
   await other.query();
   await say('ready');
   const count = await received(); // it is full
-  const asked = [other, open()].flatMap((manager) =>
+  const requested = [other, open()].flatMap((manager) =>
     Array.from({ length: count }, (_, at) => {
       const decided = new Promise((resolve) => {
         const name = `b ${at} ${manager === other}`;
@@ -400,7 +400,7 @@ const ON_FULL_DISK = async ({ locks, open, say, received }) => {
       return decided;
     }),
   );
-  await say([...new Set(await Promise.all(asked))]);
+  await say([...new Set(await Promise.all(requested))]);
   await say(held.signal.aborted);
   void held.release();
   void waiting.then(say);
@@ -422,14 +422,14 @@ function defineFull(Kind) {
       const program = engine.run(ON_FULL_DISK, { inside: engine.onSmallDisk });
       expect(await program.said()).toBe('ready');
       await engine.fill(program.pid);
-      program.tell(Kind.requestsWhenFull);
+      program.report(Kind.requestsWhenFull);
       const answers = await program.said();
       expect(answers).toContain('QuotaExceededError');
       expect(['fulfilled', 'QuotaExceededError']).toEqual(expect.arrayContaining(answers));
       expect(await program.said()).toBe(false); // the lock is not lost
       if (!Kind.hasLeases) expect(await program.said()).toBe('granted');
       await engine.makeRoom(program.pid);
-      program.tell('room');
+      program.report('room');
       if (Kind.hasLeases) expect(await program.said()).toBe('granted'); // or before, by its version
       expect(await program.said()).toBe('works');
     } finally {

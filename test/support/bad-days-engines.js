@@ -78,7 +78,7 @@ class Program {
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
-  tell(word) {
+  report(word) {
     this.#child.send(word);
   }
 

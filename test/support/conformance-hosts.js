@@ -12,19 +12,19 @@ const { openHost } = require('./host-link.js');
  */
 class ConformanceHosts {
   #idle = { worker: [], process: [] };
-  #places = new Map();
+  #hostKinds = new Map();
   #directories = new Map();
 
-  /** @param {'main' | 'worker' | 'process'} place */
-  take(place) {
-    const link = this.#idle[place]?.pop() ?? openHost(place);
-    this.#places.set(link, place);
+  /** @param {'main' | 'worker' | 'process'} hostKind */
+  take(hostKind) {
+    const link = this.#idle[hostKind]?.pop() ?? openHost(hostKind);
+    this.#hostKinds.set(link, hostKind);
     return link;
   }
 
   /** The clients that lived there are closed. @param {import('./host-link.js').HostLink} link */
-  giveBack(link) {
-    if (link.isLiving) this.#idle[this.#places.get(link)]?.push(link);
+  release(link) {
+    if (link.isLiving) this.#idle[this.#hostKinds.get(link)]?.push(link);
   }
 
   /** A new directory, except for a broker. @param {string} backend */

@@ -50,8 +50,8 @@ class Clients {
       : this.#openAt(second, options);
   }
 
-  #openAt(place, options = {}) {
-    const link = hosts.take(place);
+  #openAt(hostKind, options = {}) {
+    const link = hosts.take(hostKind);
     this.#links.push(link);
     return this.#openOn(link, options);
   }
@@ -64,7 +64,7 @@ class Clients {
 
   async close() {
     await Promise.all([this.first.close(), this.second.close()]);
-    for (const link of this.#links) hosts.giveBack(link);
+    for (const link of this.#links) hosts.release(link);
     hosts.leave(this.#bucket.directory);
   }
 }

@@ -70,8 +70,8 @@ class EtcdCluster {
     const cluster = new EtcdCluster();
     cluster.#rights = rights;
     cluster.#launch = launch;
-    const places = hosts ?? (await loopbackHosts(size));
-    cluster.members = places.map(
+    const addresses = hosts ?? (await loopbackHosts(size));
+    cluster.members = addresses.map(
       (host, index) =>
         new EtcdMember({ name: `m${index}`, directory: cluster.#directory, extra, ...host }),
     );
@@ -121,7 +121,7 @@ class EtcdCluster {
   }
 
   /** Some versions tell their status to root only. @param {string} user  and password */
-  async tellsStatusTo(user) {
+  async showsStatusTo(user) {
     const words = [`--user=${user}`, 'endpoint', 'status'];
     return this.control(...words).then(
       () => true,

@@ -15,9 +15,9 @@ async function visit(index, { token, mode }) {
   if (index !== next) throw new Error(`request ${index} is granted in place of ${next}`);
   next += 1;
   const call = { name, mode, id: `${process.pid}:${token}`, token: String(token) };
-  await resource.ask('enter', call);
-  await resource.ask('leave', call);
-  resource.tell('end', { id: call.id, isWell: true });
+  await resource.submit('enter', call);
+  await resource.submit('leave', call);
+  resource.report('end', { id: call.id, isWell: true });
 }
 
 process.on('message', () => process.exit());

@@ -29,10 +29,10 @@ async function hold(lock, seen) {
   const { name, mode, token } = lock;
   seen.id = `${process.pid}:${token}`;
   const call = { name, mode, id: seen.id, token: String(token) };
-  lock.signal.addEventListener('abort', () => resource.tell('notified', call));
-  if (!(await resource.ask('enter', call))) return;
+  lock.signal.addEventListener('abort', () => resource.report('notified', call));
+  if (!(await resource.submit('enter', call))) return;
   await sleep(random(4));
-  if (!lock.signal.aborted) await resource.ask('leave', call);
+  if (!lock.signal.aborted) await resource.submit('leave', call);
 }
 
 async function takeOne(how) {
@@ -44,7 +44,7 @@ async function takeOne(how) {
     if (error.name !== 'TimeoutError' && error.reason === undefined) throw error;
     isWell = false;
   }
-  if (seen.id !== undefined) resource.tell('end', { id: seen.id, isWell });
+  if (seen.id !== undefined) resource.report('end', { id: seen.id, isWell });
 }
 
 async function work() {

@@ -30,14 +30,14 @@ class StormProcess {
   #rested;
 
   /**
-   * @param {Place} place
+   * @param {Place} setup
    * @param {{ socket: string, seed: number, home: string }} about
    */
-  constructor(place, { socket, seed: own, home }) {
-    const { url, options, launch = [], env = {}, isWatching = false, tree = ROOT } = place;
+  constructor(setup, { socket, seed: own, home }) {
+    const { url, options, launch = [], env = {}, isWatching = false, tree = ROOT } = setup;
     const about = JSON.stringify({ url, options, socket, seed: own, isWatching });
     const [execPath, ...execArgv] = [...launch, process.execPath];
-    this.place = place;
+    this.setup = setup;
     this.child = fork(path.join(tree, PROGRAM), [about], {
       execPath,
       execArgv,
@@ -100,33 +100,33 @@ class EtcdStorm {
     return path.join(this.#directory, name);
   }
 
-  /** @param {Place} place */
-  add(place) {
+  /** @param {Place} setup */
+  add(setup) {
     this.#started += 1;
-    const { env = {} } = place;
+    const { env = {} } = setup;
     const home = env.HOLDFAST_DIR ?? this.homeOf('machine');
     const about = { socket: this.#resource.path, seed: seed + this.#started, home };
-    const added = new StormProcess(place, about);
+    const added = new StormProcess(setup, about);
     this.running.push(added);
     this.pids.push(added.pid);
     return added;
   }
 
-  /** @param {number} round  which one; another takes its place */
+  /** @param {number} round  which one; another takes its setup */
   async killOne(round) {
     const [victim] = this.running.splice(round % this.running.length, 1);
     this.judge.bury(victim.pid);
     victim.child.kill('SIGKILL');
     await victim.ended;
-    this.add(victim.place);
+    this.add(victim.setup);
   }
 
-  /** Lets a process end what it does, and starts another one. @param {Place} place */
-  async exchange(place) {
+  /** Lets a process end what it does, and starts another one. @param {Place} setup */
+  async exchange(setup) {
     const [old] = this.running.splice(0, 1);
     await old.rest();
     expect(await old.close()).toEqual({ code: 0, signal: null });
-    return this.add(place);
+    return this.add(setup);
   }
 
   /** Stops a process for so long. @param {StormProcess} victim @param {number} ms */

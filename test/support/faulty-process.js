@@ -95,8 +95,8 @@ class FaultyProcess {
    */
   request(name, options = {}) {
     const untilEvent = (event) => new Promise((resolve) => (this.#onEvent[event] = resolve));
-    const [asked, granted] = [untilEvent('asked'), untilEvent('granted')];
-    return { asked, granted, settled: this.order('request', { name, options }) };
+    const [requested, granted] = [untilEvent('asked'), untilEvent('granted')];
+    return { requested, granted, settled: this.order('request', { name, options }) };
   }
 
   get pid() {

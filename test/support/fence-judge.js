@@ -11,7 +11,7 @@
 const max = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a > b ? a : b);
 
 /** The resource behind one name: the holds inside, and the largest tokens that came in. */
-class Place {
+class Resource {
   /** @type {Map<string, Hold>} by id */
   inside = new Map();
   #last = 0n;
@@ -42,8 +42,8 @@ class FenceJudge {
   /** @type {string[]} */
   faults = [];
   counts = { entered: 0, notified: 0, refused: 0, overtaken: 0 };
-  /** @type {Map<string, Place>} */
-  #places = new Map();
+  /** @type {Map<string, Resource>} */
+  #resources = new Map();
   /** @type {Map<string, Hold>} of all holds that have not ended */
   #holds = new Map();
   /** @type {Map<number, number>} */
@@ -70,23 +70,23 @@ class FenceJudge {
     if (this.#dead.has(pid)) return false;
     const hold = { pid, mode, token: BigInt(token), isOvertaken: false };
     this.#holds.set(id, hold);
-    const place = this.#placeOf(name);
-    if (place.isStale(hold)) {
+    const resource = this.#resourceOf(name);
+    if (resource.isStale(hold)) {
       hold.isOvertaken = true;
       this.counts.refused += 1;
       return false;
     }
     this.counts.entered += 1;
     this.#enteredBy.set(pid, this.enteredBy(pid) + 1);
-    for (const [otherId, other] of place.inside) {
+    for (const [otherId, other] of resource.inside) {
       if (mode === 'shared' && other.mode === 'shared') continue;
-      place.inside.delete(otherId);
+      resource.inside.delete(otherId);
       other.isOvertaken = true;
       this.counts.overtaken += 1;
       if (!this.#isExcused(other)) this.faults.push(`F1 ${name}: ${id} beside ${otherId}`);
     }
-    place.note(hold);
-    place.inside.set(id, hold);
+    resource.note(hold);
+    resource.inside.set(id, hold);
     return true;
   }
 
@@ -95,13 +95,13 @@ class FenceJudge {
    * @returns {boolean} whether what it did inside is accepted
    */
   leave({ name, id }) {
-    return this.#placeOf(name).inside.delete(id);
+    return this.#resourceOf(name).inside.delete(id);
   }
 
   /** @param {{ name: string, id: string }} call  of a holder that was notified of its loss */
   notified({ name, id }) {
     this.counts.notified += 1;
-    this.#placeOf(name).inside.delete(id);
+    this.#resourceOf(name).inside.delete(id);
   }
 
   /** @param {{ id: string, isWell: boolean }} call  isWell: its holder knows of no loss */
@@ -114,7 +114,7 @@ class FenceJudge {
   /** Called before the process is killed: nothing more is accepted. @param {number} pid */
   bury(pid) {
     this.#dead.add(pid);
-    for (const { inside } of this.#places.values()) {
+    for (const { inside } of this.#resources.values()) {
       for (const [id, hold] of inside) if (hold.pid === pid) inside.delete(id);
     }
     for (const [id, hold] of this.#holds) if (hold.pid === pid) this.#holds.delete(id);
@@ -139,10 +139,10 @@ class FenceJudge {
   }
 
   /** @param {string} name */
-  #placeOf(name) {
-    const place = this.#places.get(name) ?? new Place();
-    this.#places.set(name, place);
-    return place;
+  #resourceOf(name) {
+    const resource = this.#resources.get(name) ?? new Resource();
+    this.#resources.set(name, resource);
+    return resource;
   }
 }
 

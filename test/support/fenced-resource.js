@@ -55,7 +55,7 @@ class ResourceClient {
   }
 
   /** @returns {Promise<boolean>} whether it is accepted */
-  ask(what, call) {
+  submit(what, call) {
     this.#lastNumber += 1;
     const number = this.#lastNumber;
     this.#write({ number, what, ...call });
@@ -64,7 +64,7 @@ class ResourceClient {
     });
   }
 
-  tell(what, call) {
+  report(what, call) {
     this.#write({ what, ...call });
   }
 

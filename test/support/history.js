@@ -129,7 +129,7 @@ class HistoryPlayer {
       const shown = await this.#snapshot();
       const expected = this.#calls.map((call) => call.expected(shown));
       const isSame = ['held', 'pending'].every(
-        (place) => countsOf(shown[place]) === countsOf(expected.flatMap((lines) => lines[place])),
+        (state) => countsOf(shown[state]) === countsOf(expected.flatMap((lines) => lines[state])),
       );
       if (isSame && this.#calls.every((call) => call.isAsExpected())) return shown;
       if (turns === MOST_TURNS) throw new Error(this.#difference(shown, expected));

@@ -101,7 +101,7 @@ function linkToProcess() {
 
 const OPENERS = { main: linkToThisThread, worker: linkToWorker, process: linkToProcess };
 
-/** @param {'main' | 'worker' | 'process'} place */
-const openHost = (place) => OPENERS[place]();
+/** @param {'main' | 'worker' | 'process'} hostKind */
+const openHost = (hostKind) => OPENERS[hostKind]();
 
 module.exports = { HostLink, openHost };

@@ -36,7 +36,7 @@ const toMessage = (record) => {
  */
 class LockAgent {
   #manager;
-  #tell;
+  #report;
   #decidesAtOnce;
   #requests = new Map();
   #watches = new Map();
@@ -44,41 +44,41 @@ class LockAgent {
 
   /**
    * @param {import('../../types').LockManager} manager
-   * @param {(event: object) => void} tell
+   * @param {(event: object) => void} report
    * @param {{ decidesAtOnce?: boolean, settle?: () => Promise<unknown> }} [options]
    *   decidesAtOnce: what is decided for a request is known when request() returns; settle: waits
    *   until what was asked for has taken its place, where that is later than request()
    */
-  constructor(manager, tell, { decidesAtOnce = true, settle = async () => {} } = {}) {
+  constructor(manager, report, { decidesAtOnce = true, settle = async () => {} } = {}) {
     this.#decidesAtOnce = decidesAtOnce;
     this.#settle = settle;
     this.#manager = manager;
-    this.#tell = tell;
+    this.#report = report;
   }
 
-  async request({ key, name, options, isAbortable, tellsLoss }) {
+  async request({ key, name, options, isAbortable, reportsLoss }) {
     const controller = new AbortController();
     const request = { controller, finish: undefined };
     this.#requests.set(key, request);
     this.#manager
       .request(name, isAbortable ? { ...options, signal: controller.signal } : options, (lock) => {
-        this.#tell({ key, granted: describeLock(lock) });
-        if (tellsLoss) this.#tellLoss(key, lock.signal);
+        this.#report({ key, granted: describeLock(lock) });
+        if (reportsLoss) this.#reportLoss(key, lock.signal);
         return new Promise((resolve, reject) => {
           request.finish = ({ value, error }) => (error ? reject(error) : resolve(value));
         });
       })
       .then(
-        (value) => this.#tell({ key, settled: { status: 'fulfilled', value } }),
+        (value) => this.#report({ key, settled: { status: 'fulfilled', value } }),
         (reason) =>
-          this.#tell({ key, settled: { status: 'rejected', reason: describeReason(reason) } }),
+          this.#report({ key, settled: { status: 'rejected', reason: describeReason(reason) } }),
       );
     await this.#settle();
   }
 
-  #tellLoss(key, signal) {
+  #reportLoss(key, signal) {
     signal.addEventListener('abort', () =>
-      this.#tell({ key, lost: describeReason(signal.reason) }),
+      this.#report({ key, lost: describeReason(signal.reason) }),
     );
   }
 

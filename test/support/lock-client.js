@@ -44,7 +44,7 @@ class RemoteRequest {
     return this.#settled.promise;
   }
 
-  /** When the lock's signal aborts, with the described reason, if made with `tellsLoss`. */
+  /** When the lock's signal aborts, with the described reason, if made with `reportsLoss`. */
   get lost() {
     return this.#lost.promise;
   }
@@ -110,11 +110,11 @@ class LockClient {
   }
 
   /** Makes a request; resolves when request() has been called. */
-  async request(name, options = {}, { isAbortable = false, tellsLoss = false } = {}) {
+  async request(name, options = {}, { isAbortable = false, reportsLoss = false } = {}) {
     const key = unique('request');
     const request = new RemoteRequest(this, key);
     this.#requests.set(key, request);
-    await this.command('request', { key, name, options, isAbortable, tellsLoss });
+    await this.command('request', { key, name, options, isAbortable, reportsLoss });
     return request;
   }
 

@@ -63,7 +63,7 @@ function unread(methods) {
  */
 class NewerEtcd {
   /** With users: who may ask for the status. @type {'everybody' | 'users' | 'root'} */
-  tellsStatusTo = 'everybody';
+  showsStatusTo = 'everybody';
   isLearner = false;
   isStarting = false;
   isFull = false;
@@ -169,11 +169,11 @@ class NewerEtcd {
       return answer(why);
     }
     const options = { deadline: call.getDeadline() };
-    const tell =
+    const report =
       this.isFilling && method === 'Txn' && writes(this.#toChange(call.request))
         ? (error) => answer(error ?? NO_SPACE)
         : answer;
-    return this.#clients[name][method](call.request, this.#metadataOf(call), options, tell);
+    return this.#clients[name][method](call.request, this.#metadataOf(call), options, report);
   }
 
   #passStream(name, method, call) {
@@ -250,9 +250,9 @@ class NewerEtcd {
   }
 
   #refusalOfStatus(isUser) {
-    if (this.tellsStatusTo === 'everybody') return undefined;
+    if (this.showsStatusTo === 'everybody') return undefined;
     if (!isUser) return refusal(INVALID_ARGUMENT, 'user name is empty');
-    return this.tellsStatusTo === 'root'
+    return this.showsStatusTo === 'root'
       ? refusal(PERMISSION_DENIED, 'permission denied')
       : undefined;
   }

@@ -94,7 +94,7 @@ function playNameQueue() {
     checkAfterMs: () => A_DAY_MS, // no test waits for it, and a busy machine must not
   });
 
-  function ask(number, options) {
+  function makeRequest(number, options) {
     const request = requestOf(number, options);
     queue.enqueue(request);
     return request;
@@ -116,7 +116,7 @@ function playNameQueue() {
     await turn();
   }
 
-  return { notices, session, queue, changes, stored, ask, answer, findOut };
+  return { notices, session, queue, changes, stored, makeRequest, answer, findOut };
 }
 
 module.exports = { bucket, keysOf, nameKeys, playNameQueue, removedBy, requestOf, turn };

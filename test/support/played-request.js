@@ -98,9 +98,9 @@ class PlayedHandle extends PlayedCall {
   }
 
   #watchLoss(signal) {
-    const tell = () => this.#log(`lost: ${describe(signal.reason)}`);
-    if (signal.aborted) tell();
-    else signal.addEventListener('abort', tell);
+    const report = () => this.#log(`lost: ${describe(signal.reason)}`);
+    if (signal.aborted) report();
+    else signal.addEventListener('abort', report);
   }
 
   settle(how) {

@@ -29,14 +29,14 @@ const OWN_ENDINGS = {
 const PARENT = process.ppid;
 
 const CELL = new Int32Array(new SharedArrayBuffer(4));
-const LOOK_EVERY_MS = 1;
+const POLL_MS = 1;
 
 /**
  * Keeps the event loop from running until a file exists (or the test is gone). It sleeps between
  * two checks: the other processes have the processors meanwhile.
  */
 function block(file) {
-  while (!existsSync(file) && process.ppid === PARENT) Atomics.wait(CELL, 0, 0, LOOK_EVERY_MS);
+  while (!existsSync(file) && process.ppid === PARENT) Atomics.wait(CELL, 0, 0, POLL_MS);
 }
 
 /** A lock client of a test about the ends of threads and processes; it can block and end itself. */
@@ -44,11 +44,11 @@ class ActorAgent extends LockAgent {
   #options;
   #work;
 
-  constructor(options, tell) {
+  constructor(options, report) {
     const { directory, sweeps, backend } = options;
     const { open } = ALL_PROCESS_BACKENDS[backend];
     const manager = openLockManager({ backend: open({ directory, sweeps }) });
-    super(manager, tell);
+    super(manager, report);
     this.#options = options;
     this.#work = new ActorWork(manager, directory);
   }

@@ -80,7 +80,7 @@ class Actor extends LockClient {
   #hasEnded = false;
 
   /**
-   * @param {keyof STARTERS} place
+   * @param {keyof STARTERS} hostKind
    * @param {object} bucket
    * @param {string} bucket.directory
    * @param {boolean} bucket.sweeps
@@ -88,8 +88,8 @@ class Actor extends LockClient {
    * @param {string[]} [bucket.inside]  the command that a process is started by: see namespaces.js
    * @param {Record<string, string>} [bucket.env]  what is added to the environment of a process
    */
-  static start(place, bucket) {
-    const host = STARTERS[place](bucket);
+  static start(hostKind, bucket) {
+    const host = STARTERS[hostKind](bucket);
     const link = new HostLink(host.post, host.stop);
     host.messages.on('message', (message) => {
       if (message.threadEnded === undefined) link.receive(message);
@@ -135,13 +135,13 @@ class Actor extends LockClient {
    */
   endBy(how, { isBlocked = false } = {}) {
     const order =
-      this.#host.orders[how] ?? (isBlocked ? () => this.go() : () => this.#tellToEnd(how));
+      this.#host.orders[how] ?? (isBlocked ? () => this.go() : () => this.#requestEnd(how));
     const time = process.hrtime.bigint();
     order();
     return time;
   }
 
-  #tellToEnd(how) {
+  #requestEnd(how) {
     this.command('end', { how }).catch(() => {}); // it may be gone before it has answered
   }
 

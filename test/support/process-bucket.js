@@ -47,11 +47,11 @@ class ProcessBucket {
   }
 
   /**
-   * @param {'process' | 'thread' | 'thread of another process'} place
+   * @param {'process' | 'thread' | 'thread of another process'} hostKind
    * @param {{ inside?: string[], env?: object, directory?: string }} [options]  of Actor.start()
    */
-  start(place, options) {
-    const actor = Actor.start(place, {
+  start(hostKind, options) {
+    const actor = Actor.start(hostKind, {
       directory: this.directory,
       sweeps: this.#sweeps,
       backend: this.#backend,
@@ -63,8 +63,8 @@ class ProcessBucket {
   }
 
   /** Starts an actor that is attached to the bucket when this resolves. */
-  async open(place, options) {
-    const actor = this.start(place, options);
+  async open(hostKind, options) {
+    const actor = this.start(hostKind, options);
     await actor.clientId();
     return actor;
   }

@@ -64,8 +64,8 @@ function descriptorsOf(pid, but) {
   const counts = { lifelines: 0, others: 0 };
   for (const link of linksOf(pid)) {
     if (link === but) continue;
-    const [, kind, place] = /\/([ap])(\d+)-\d+-\d+( \(deleted\))?$/.exec(link) ?? [];
-    if (kind === 'a') doorbells.push(Number(place));
+    const [, kind, index] = /\/([ap])(\d+)-\d+-\d+( \(deleted\))?$/.exec(link) ?? [];
+    if (kind === 'a') doorbells.push(Number(index));
     else counts[kind === 'p' ? 'lifelines' : 'others'] += 1;
   }
   return { doorbells, ...counts };

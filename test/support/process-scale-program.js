@@ -11,7 +11,7 @@ const { openLockManager } = require('../../lib/index.js');
 
 const WARM_UP = 1_000;
 /** While the event loop sleeps. */
-const MOST_LOOKS = 30;
+const MAX_CHECKS = 30;
 
 function heapUsed() {
   global.gc();
@@ -27,13 +27,13 @@ const idleTime = () => performance.eventLoopUtilization().idle;
  * @param {number} expected  more is waited for to become less
  */
 async function heapAtRest(expected) {
-  for (let looks = 0; ;) {
+  for (let checks = 0; ;) {
     const idle = idleTime();
     await pause(10);
     if (idleTime() === idle) continue;
-    looks += 1;
+    checks += 1;
     const used = heapUsed();
-    if (used <= expected || looks === MOST_LOOKS) return used;
+    if (used <= expected || checks === MAX_CHECKS) return used;
   }
 }
 

@@ -62,7 +62,7 @@ class RawClient {
     }
   }
 
-  async ask(what, ...argument) {
+  async call(what, ...argument) {
     this.#lastCall += 1;
     this.say('?', this.#lastCall, what, machineNow(), argument);
     const [, , value] = await this.next('a');

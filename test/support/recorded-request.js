@@ -9,31 +9,31 @@ class RecordedRequest {
   tokenLow = 0;
   /** The reports of the backend, in order: 'granted', 'missed', 'failed: …' or 'lost: …'. */
   notices = [];
-  #onTold = () => {};
+  #onReport = () => {};
 
   constructor(name, options = {}) {
     Object.assign(this, DEFAULTS, options, { name });
   }
 
   granted() {
-    this.#tell('granted');
+    this.#report('granted');
   }
 
   missed() {
-    this.#tell('missed');
+    this.#report('missed');
   }
 
   failed(error) {
-    this.#tell(`failed: ${error.name}`);
+    this.#report(`failed: ${error.name}`);
   }
 
   lost(reason) {
-    this.#tell(`lost: ${reason}`);
+    this.#report(`lost: ${reason}`);
   }
 
-  #tell(what) {
+  #report(what) {
     this.notices.push(what);
-    this.#onTold();
+    this.#onReport();
   }
 
   get token() {
@@ -43,19 +43,19 @@ class RecordedRequest {
   /** Resolves when the backend has said `what`. */
   until(what) {
     return new Promise((resolve) => {
-      this.#onTold = () => {
+      this.#onReport = () => {
         if (this.notices.includes(what)) resolve();
       };
-      this.#onTold();
+      this.#onReport();
     });
   }
 }
 
 /** Makes a request of a backend; its outcome is asserted. */
-function ask(backend, outcome, ...args) {
+function makeRequest(backend, outcome, ...args) {
   const request = new RecordedRequest(...args);
   expect(backend.enqueue(request)).toBe(outcome);
   return request;
 }
 
-module.exports = { RecordedRequest, ask };
+module.exports = { RecordedRequest, makeRequest };

@@ -77,12 +77,12 @@ class Script {
 /**
  * Runs a self-contained function as the whole work of a thread or process; it gets
  * `{ locks, print, require }`. The script ends when its event loop is empty.
- * @param {'process' | 'worker'} place
+ * @param {'process' | 'worker'} hostKind
  * @param {{ backend: string, directory: string }} bucket
  * @param {Function} body
  */
-function startScript(place, bucket, body) {
-  return new Script(STARTERS[place](programOf(body, bucket)));
+function startScript(hostKind, bucket, body) {
+  return new Script(STARTERS[hostKind](programOf(body, bucket)));
 }
 
 module.exports = { startScript };

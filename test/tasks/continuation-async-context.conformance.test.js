@@ -11,7 +11,7 @@ describeInThreads('continuation state and AsyncLocalStorage', (run) => {
     run(async ({ scheduler, assert, require }) => {
       const { AsyncLocalStorage } = require('node:async_hooks');
       const storage = new AsyncLocalStorage();
-      const look = async () => {
+      const readStores = async () => {
         const before = storage.getStore();
         await scheduler.yield();
         await new Promise((resolve) => setTimeout(resolve));
@@ -19,8 +19,8 @@ describeInThreads('continuation state and AsyncLocalStorage', (run) => {
       };
       const posted = ['one', 'two'].flatMap((store) =>
         storage.run(store, () => [
-          scheduler.postTask(look),
-          scheduler.postTask(look, { delay: 1, priority: 'background' }),
+          scheduler.postTask(readStores),
+          scheduler.postTask(readStores, { delay: 1, priority: 'background' }),
         ]),
       );
       const stores = await Promise.all(posted);

@@ -12,7 +12,7 @@ describeInThreads('requestIdleCallback()', (run) => {
       };
       let requests = 0;
       let calls = 0;
-      const look = () =>
+      const requestIdle = () =>
         new Promise((resolve) => {
           requests += 1;
           requestIdleCallback((deadline) => {
@@ -22,9 +22,9 @@ describeInThreads('requestIdleCallback()', (run) => {
             resolve({ deadline, left, later: deadline.timeRemaining() });
           });
         });
-      let seen = await look();
+      let seen = await requestIdle();
       // On a busy machine the idle period may be over when the callback begins.
-      while (seen.left === 0) seen = await look();
+      while (seen.left === 0) seen = await requestIdle();
       const { deadline, left, later } = seen;
       assert.ok(deadline instanceof IdleDeadline);
       assert.equal(deadline.didTimeout, false);
@@ -39,7 +39,7 @@ describeInThreads('requestIdleCallback()', (run) => {
   test(
     'the time that remains ends with the next timer, and with work that comes',
     run(async ({ scheduler, requestIdleCallback, assert }) => {
-      const look = () =>
+      const requestIdle = () =>
         new Promise((resolve) => {
           requestIdleCallback(() => {
             let isDue = false;
@@ -52,9 +52,9 @@ describeInThreads('requestIdleCallback()', (run) => {
             });
           });
         });
-      let left = await look();
+      let left = await requestIdle();
       // On a machine that was busy for so long the timer has been called, or the period is over.
-      while (left.isDue || left.before === 0) left = await look();
+      while (left.isDue || left.before === 0) left = await requestIdle();
       assert.ok(left.before <= 10, `${left.before}`);
       assert.equal(left.after, 0);
     }),

@@ -4,8 +4,8 @@ const { RUNNERS } = require('./scheduler-program.js');
 
 const CLEAN_END = { code: 0, errors: '' };
 
-describe.each(Object.keys(RUNNERS))('lifetime of the event loop of a %s', (place) => {
-  const run = RUNNERS[place];
+describe.each(Object.keys(RUNNERS))('lifetime of the event loop of a %s', (hostKind) => {
+  const run = RUNNERS[hostKind];
 
   test('waiting tasks of every priority keep it alive', async () => {
     const end = await run(({ scheduler, print }) => {

@@ -13,15 +13,15 @@ afterEach(() => jest.restoreAllMocks());
 
 /** A meter between whose looks `runs` numbers the runs of tasks. */
 function meterOf() {
-  const looks = [];
-  const meter = new TaskMeter((at) => looks.push(at));
+  const reads = [];
+  const meter = new TaskMeter((at) => reads.push(at));
   /** A task of a schedule, in a run of tasks. */
   const runTask = (schedule, { ms = 0, run = 1 } = {}) => {
     meter.measure(run);
     meter.begin(schedule);
     now += ms;
   };
-  return { meter, looks, runTask };
+  return { meter, reads, runTask };
 }
 
 /** A schedule that only notes what it is charged. */
@@ -33,11 +33,11 @@ function noting() {
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
 test('short tasks share a look at the clock, four at most', () => {
-  const { looks, runTask } = meterOf();
+  const { reads, runTask } = meterOf();
   const schedule = noting();
   for (let i = 0; i < 1 + 2 + 4 * 25; i += 1) runTask(schedule, { ms: 0.001 });
   // Before the first, after it, after the next two, and then after each four.
-  expect(looks).toHaveLength(1 + 1 + 1 + 24);
+  expect(reads).toHaveLength(1 + 1 + 1 + 24);
   expect(schedule.charges.slice(0, 4).map((ms) => Math.round(1000 * ms))).toEqual([1, 2, 4, 4]);
 });
 

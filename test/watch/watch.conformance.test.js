@@ -81,21 +81,21 @@ describeTwoClients('watch()', (clients) => {
     await holder.release();
   });
 
-  test('a theft comes before the grant to the thief', async () => {
+  test('a steal comes before the grant to the stealer', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const victim = await first.hold(name);
     const watches = await watchFromBoth(name);
-    const thief = await second.hold(name, { steal: true });
+    const stealer = await second.hold(name, { steal: true });
     const events = await watches.read(2);
     expect(typesOf(events)).toEqual(['stolen', 'granted']);
     expect(events.map(({ token }) => token)).toEqual([
       (await victim.granted).token,
-      (await thief.granted).token,
+      (await stealer.granted).token,
     ]);
     await victim.settled;
     await victim.release();
-    await thief.release();
+    await stealer.release();
     await watches.end();
   });
 
@@ -267,8 +267,9 @@ describeOneClient('watch(), inside a client', (run) => {
     run(async ({ locks, assert, name }) => {
       const requests = 10_000;
       const watch = locks.watch(name);
-      const ask = () => locks.request(name, { mode: 'shared' }, () => {}); // no request is queued
-      for (let i = 0; i < requests; i += 100) await Promise.all(Array.from({ length: 100 }, ask));
+      const makeRequest = () => locks.request(name, { mode: 'shared' }, () => {}); // no request is queued
+      for (let i = 0; i < requests; i += 100)
+        await Promise.all(Array.from({ length: 100 }, makeRequest));
       const { token } = await locks.request(name, (lock) => lock);
       let seen = 0;
       let lost = 0;

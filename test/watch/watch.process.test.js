@@ -38,33 +38,36 @@ async function isWritten() {
   return journalLength() !== before;
 }
 
-describe.each(['process', 'thread', 'thread of another process'])('a holder in a %s', (place) => {
-  test('that dies while no request waits is seen to die', async () => {
-    const actor = await bucket.open(place);
-    const clientId = await actor.clientId();
-    const watch = bucket.locks.watch('a');
-    const held = await actor.hold('a');
-    const { token } = await held.granted;
-    await actor.end();
-    const events = [(await watch.next()).value, (await watch.next()).value];
-    expect(events.map(whatOf)).toEqual([
-      { type: 'granted', name: 'a', clientId },
-      { type: 'died', name: 'a', clientId },
-    ]);
-    expect(events[1].token).toBe(token);
-    expect(events[1].pid).toBe(events[0].pid);
-    await watch.return();
-  });
+describe.each(['process', 'thread', 'thread of another process'])(
+  'a holder in a %s',
+  (hostKind) => {
+    test('that dies while no request waits is seen to die', async () => {
+      const actor = await bucket.open(hostKind);
+      const clientId = await actor.clientId();
+      const watch = bucket.locks.watch('a');
+      const held = await actor.hold('a');
+      const { token } = await held.granted;
+      await actor.end();
+      const events = [(await watch.next()).value, (await watch.next()).value];
+      expect(events.map(whatOf)).toEqual([
+        { type: 'granted', name: 'a', clientId },
+        { type: 'died', name: 'a', clientId },
+      ]);
+      expect(events[1].token).toBe(token);
+      expect(events[1].pid).toBe(events[0].pid);
+      await watch.return();
+    });
 
-  test('that held its lock before the first watch is seen to die', async () => {
-    const actor = await bucket.open(place);
-    await actor.hold('a');
-    const watch = bucket.locks.watch('a');
-    await actor.end();
-    expect((await watch.next()).value).toMatchObject({ type: 'died', name: 'a' });
-    await watch.return();
-  });
-});
+    test('that held its lock before the first watch is seen to die', async () => {
+      const actor = await bucket.open(hostKind);
+      await actor.hold('a');
+      const watch = bucket.locks.watch('a');
+      await actor.end();
+      expect((await watch.next()).value).toMatchObject({ type: 'died', name: 'a' });
+      await watch.return();
+    });
+  },
+);
 
 test('a holder who came under a watch of another name is seen to die by a later watch', async () => {
   const named = bucket.locks.watch('b');

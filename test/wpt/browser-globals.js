@@ -11,7 +11,7 @@ const { Worker: NodeWorker } = require('node:worker_threads');
  * @typedef {object} Page
  * @property {string} folder  of the tests
  * @property {string} file  in it, with slashes
- * @property {'window' | 'worker'} place  what it is to take itself for
+ * @property {'window' | 'worker'} scope  what it is to take itself for
  */
 
 /** @param {string} name  @param {unknown} value */
@@ -58,7 +58,7 @@ function defineWorker({ folder, file }) {
         super();
         const script = path.relative(folder, path.resolve(base, url));
         this.#worker = new NodeWorker(path.join(__dirname, 'web-worker.js'), {
-          workerData: { folder, file: script, place: 'worker' },
+          workerData: { folder, file: script, scope: 'worker' },
         });
         this.#worker.on('message', (data) =>
           this.dispatchEvent(new MessageEvent('message', { data })),
@@ -95,19 +95,19 @@ function defineGlobals(page) {
  * for the rest of a window or worker, comes first.
  * @param {Page} page
  */
-function definePlace({ place }) {
-  const isWindow = place === 'window';
+function defineScope({ scope }) {
+  const isWindow = scope === 'window';
   define('GLOBAL', {
     isWindow: () => isWindow,
     isWorker: () => !isWindow,
     isShadowRealm: () => false,
   });
-  const scope = class {
+  const globalScope = class {
     static [Symbol.hasInstance](object) {
       return object === globalThis;
     }
   };
-  define(isWindow ? 'Window' : 'DedicatedWorkerGlobalScope', scope);
+  define(isWindow ? 'Window' : 'DedicatedWorkerGlobalScope', globalScope);
 }
 
-module.exports = { defineGlobals, definePlace, runScript };
+module.exports = { defineGlobals, defineScope, runScript };

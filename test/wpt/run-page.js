@@ -6,7 +6,7 @@
 const { readFileSync } = require('node:fs');
 const path = require('node:path');
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
-const { defineGlobals, definePlace, runScript } = require('./browser-globals.js');
+const { defineGlobals, defineScope, runScript } = require('./browser-globals.js');
 
 /** @typedef {import('./browser-globals.js').Page} Page */
 
@@ -35,7 +35,7 @@ function load(page) {
   const { folder, file } = page;
   defineGlobals(page);
   runScript(path.join(folder, HARNESS[0]));
-  definePlace(page);
+  defineScope(page);
   const results = new Promise((resolve) =>
     globalThis.add_completion_callback((tests, { status, message }) =>
       resolve([
@@ -58,12 +58,12 @@ function load(page) {
 process.on('unhandledRejection', () => {});
 
 if (isMainThread) {
-  const [folder, file, place] = process.argv.slice(2);
-  const page = /** @type {Page} */ ({ folder, file, place });
+  const [folder, file, scope] = process.argv.slice(2);
+  const page = /** @type {Page} */ ({ folder, file, scope });
   const print = (/** @type {unknown} */ results) => {
     process.stdout.write(JSON.stringify(results), () => process.exit());
   };
-  if (place === 'window') load(page).then(print);
+  if (scope === 'window') load(page).then(print);
   else new Worker(__filename, { workerData: page }).on('message', print);
 } else {
   load(workerData).then((results) => parentPort?.postMessage(results));

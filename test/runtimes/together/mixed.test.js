@@ -50,14 +50,14 @@ class Actor {
   }
 
   /** Resolves when it has printed this line. */
-  async hears(line) {
+  async received(line) {
     while (!this.#lines.includes(line)) await new Promise((resolve) => (this.#onLine = resolve));
   }
 
   /** Waits for its turn among others that ask later. */
-  async asks(name) {
+  async requests(name) {
     this.say(`hold ${name}`);
-    await this.hears(`asked ${name}`);
+    await this.received(`asked ${name}`);
   }
 
   kill() {
@@ -81,23 +81,23 @@ describe.each(orders)('with a broker of %s', (_first, names) => {
     fs.writeFileSync(file, '0');
     for (const name of names) {
       const actor = start(name);
-      await actor.asks('mine');
+      await actor.requests('mine');
       actor.say('release mine');
     }
     for (const actor of actors) actor.say(`count ${file} ${TIMES}`);
-    await Promise.all(actors.map((actor) => actor.hears('counted')));
+    await Promise.all(actors.map((actor) => actor.received('counted')));
     expect(fs.readFileSync(file, 'utf8')).toBe(String(TIMES * names.length));
   });
 
   test('locks are granted in the order of the requests, and when their holder is killed', async () => {
     const [holder, ...waiting] = [...names, ...names].map(start);
-    for (const actor of actors) await actor.asks('a');
-    await holder.hears('holds a');
+    for (const actor of actors) await actor.requests('a');
+    await holder.received('holds a');
     let last = holder;
     for (const [i, actor] of waiting.entries()) {
       if (i % 2 === 0) await last.kill();
       else last.say('release a');
-      await actor.hears('holds a');
+      await actor.received('holds a');
       last = actor;
     }
   });
