@@ -21,7 +21,7 @@
  *                   may have an unread grant from before.
  */
 #define CLIENTS 2
-#define ASKS 2            /* of each client */
+#define REQUESTS 2            /* of each client */
 #define BROKERS 3
 #define DEATHS 2          /* of brokers; others end because clients are late */
 
@@ -29,10 +29,10 @@
 #define WAITING 1
 #define HELD 2
 
-mtype = { HELLO, ASK, GIVE_BACK, GRANTED, OVER };
+mtype = { HELLO, REQUEST, GIVE_BACK, GRANTED, OVER };
 
 byte view[CLIENTS];       /* the state of a client's request in the client */
-byte asks[CLIENTS];       /* the number of its request */
+byte requests[CLIENTS];       /* the number of its request */
 bool has_lifeline[CLIENTS];
 bool is_dead[CLIENTS];
 byte connected_to[CLIENTS];   /* generation of broker; 0: none */
@@ -53,7 +53,7 @@ bool is_damaged_from_here = false;
 #ifdef HELPER_COUNTS
 byte helper_to[CLIENTS];  /* generation of the broker that has the helper thread's report */
 byte helper_said[CLIENTS];
-byte helper_ask[CLIENTS];
+byte helper_request[CLIENTS];
 #endif
 #ifdef LIST_FIRST
 bool early[CLIENTS];
@@ -61,7 +61,7 @@ bool is_listed = false;
 #endif
 
 #define IS_CONNECTED(c) (generation != 0 && connected_to[c] == generation)
-#define WANTS_BROKER(c) (view[c] != NOTHING || asks[c] < ASKS)
+#define WANTS_BROKER(c) (view[c] != NOTHING || requests[c] < REQUESTS)
 
 #ifdef CONNECT_FIRST
 #define MAY_SPEAK(c) true
@@ -71,7 +71,7 @@ bool is_listed = false;
 
 inline say(what, value) {
   if
-  :: IS_CONNECTED(me) -> up[me]!what(asks[me], value)
+  :: IS_CONNECTED(me) -> up[me]!what(requests[me], value)
   :: else
   fi
 }
@@ -88,30 +88,30 @@ proctype Client(byte me) {
        MAY_SPEAK(me) && WANTS_BROKER(me) ->
        do :: nempty(up[me]) -> up[me]?_,_,_ :: empty(up[me]) -> break od;
        connected_to[me] = generation;
-       up[me]!HELLO(asks[me], view[me])
+       up[me]!HELLO(requests[me], view[me])
      }
 #ifdef HELPER_COUNTS
   /* The client's helper thread may connect first. */
   :: atomic {
        generation != 0 && connected_to[me] != generation && helper_to[me] != generation &&
        has_lifeline[me] ->
-       helper_to[me] = generation; helper_said[me] = view[me]; helper_ask[me] = asks[me]
+       helper_to[me] = generation; helper_said[me] = view[me]; helper_request[me] = requests[me]
      }
 #endif
-  :: atomic { view[me] == NOTHING && asks[me] < ASKS ->
-       asks[me]++; view[me] = WAITING; say(ASK, 0) }
+  :: atomic { view[me] == NOTHING && requests[me] < REQUESTS ->
+       requests[me]++; view[me] = WAITING; say(REQUEST, 0) }
   :: atomic { view[me] == HELD -> view[me] = NOTHING; say(GIVE_BACK, 0) }
   :: atomic { nempty(down[me]) ->
        down[me]?what(number);
        if
-       :: what == GRANTED && number == asks[me] && view[me] == WAITING ->
+       :: what == GRANTED && number == requests[me] && view[me] == WAITING ->
           assert(is_dead[1 - me] || view[1 - me] != HELD);
           view[me] = HELD
        :: what == OVER -> view[me] = NOTHING; connected_to[me] = 0   /* the broker has notified it */
        :: else
        fi
      }
-  :: atomic { view[me] == NOTHING && asks[me] == ASKS && empty(down[me]) ->
+  :: atomic { view[me] == NOTHING && requests[me] == REQUESTS && empty(down[me]) ->
        has_lifeline[me] = false }; break
   od;
   finished++
@@ -149,7 +149,7 @@ inline grant_next() {
      b_view[chosen] = HELD;
      note();
      if
-     :: connected_to[chosen] == mine -> down[chosen]!GRANTED(b_ask[chosen])
+     :: connected_to[chosen] == mine -> down[chosen]!GRANTED(b_request[chosen])
      :: else
      fi
   :: else
@@ -168,11 +168,11 @@ inline gather(c) {
   :: atomic { HAS_MESSAGE(c) && is_unreported[c] ->
        up[c]?what(number, said);
        assert(what == HELLO);
-       reports[c] = said; b_ask[c] = number; is_unreported[c] = false
+       reports[c] = said; b_request[c] = number; is_unreported[c] = false
      }
 #ifdef HELPER_COUNTS
   :: atomic { is_unreported[c] && helper_to[c] == mine ->
-       reports[c] = helper_said[c]; b_ask[c] = helper_ask[c]; is_unreported[c] = false }
+       reports[c] = helper_said[c]; b_request[c] = helper_request[c]; is_unreported[c] = false }
 #endif
   :: atomic { is_unreported[c] && HAS_ENDED(c) && NO_MESSAGE(c) ->
        reports[c] = NOTHING; is_unreported[c] = false }
@@ -194,7 +194,7 @@ proctype Broker(byte mine) {
   byte reports[CLIENTS];
   bool is_unreported[CLIENTS];
   mtype what;
-  byte b_ask[CLIENTS];
+  byte b_request[CLIENTS];
   byte number, said, chosen;
   bool is_first = (mine == 1);
   atomic {
@@ -237,11 +237,11 @@ read:
      atomic {
        up[chosen]?what(number, said);
        if
-       :: what == HELLO && said == WAITING && b_ask[chosen] == number && b_view[chosen] == HELD ->
+       :: what == HELLO && said == WAITING && b_request[chosen] == number && b_view[chosen] == HELD ->
           down[chosen]!GRANTED(number)   /* in the journal, and not sent */
-       :: what == HELLO && !(said == WAITING && b_ask[chosen] == number && b_view[chosen] == HELD) ->
-          b_ask[chosen] = number; b_view[chosen] = said
-       :: what == ASK -> b_ask[chosen] = number; b_view[chosen] = WAITING
+       :: what == HELLO && !(said == WAITING && b_request[chosen] == number && b_view[chosen] == HELD) ->
+          b_request[chosen] = number; b_view[chosen] = said
+       :: what == REQUEST -> b_request[chosen] = number; b_view[chosen] = WAITING
        :: what == GIVE_BACK -> b_view[chosen] = NOTHING
        fi;
        note();

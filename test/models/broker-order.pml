@@ -18,11 +18,11 @@
  * BY_ARRIVAL:  due requests are decided in the order of the connections. Known to be wrong.
  */
 #define CLIENTS 2
-#define ASKS 2            /* of each client */
-#define ALL (CLIENTS * ASKS)
+#define REQUESTS 2            /* of each client */
+#define ALL (CLIENTS * REQUESTS)
 
 byte now = 1;             /* moments, counted */
-byte made[ALL];           /* when; the requests of client c begin at c * ASKS */
+byte made[ALL];           /* when; the requests of client c begin at c * REQUESTS */
 byte written[ALL];        /* when it was in the kernel; 0: not yet */
 bool is_decided[ALL];
 byte sent[CLIENTS];       /* how many are in the kernel */
@@ -30,10 +30,10 @@ byte sent[CLIENTS];       /* how many are in the kernel */
 proctype Client(byte me) {
   byte n = 0;
   do
-  :: n < ASKS ->
-     atomic { now++; made[me * ASKS + n] = now };
+  :: n < REQUESTS ->
+     atomic { now++; made[me * REQUESTS + n] = now };
      /* The client may lose the processor here. */
-     atomic { now++; written[me * ASKS + n] = now; sent[me]++; n++ }
+     atomic { now++; written[me * REQUESTS + n] = now; sent[me]++; n++ }
   :: else -> break
   od
 }
@@ -59,7 +59,7 @@ inline decide_until(end) {
      do
      :: k < ALL ->
         if
-        :: k % ASKS < read[k / ASKS] && !is_decided[k] && made[k] <= end ->
+        :: k % REQUESTS < read[k / REQUESTS] && !is_decided[k] && made[k] <= end ->
            if
 #ifdef BY_ARRIVAL
            :: first == ALL -> first = k

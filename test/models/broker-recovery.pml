@@ -11,13 +11,13 @@
  * SEND_BEFORE_JOURNAL: a grant is sent first. Known to be wrong: the next broker does not have it.
  * FORGET_SLOW:         a client that has not reconnected in time is dropped. Known to be wrong: it may
  *                      hold the lock.
- * COPY_IN_PLACE:       the next broker overwrites the journal of the previous broker. Known to be
+ * COPY_OVER:       the next broker overwrites the journal of the previous broker. Known to be
  *                      wrong: it may die in between.
  * NO_REPEAT:           clients do not repeat their requests. Known to be wrong: requests that the
  *                      dead broker had not read are forgotten.
  */
 #define CLIENTS 2
-#define ASKS 2            /* of each client */
+#define REQUESTS 2            /* of each client */
 #define BROKERS 3
 
 #define NOTHING 0
@@ -25,11 +25,11 @@
 #define HELD 2
 #define RELEASING 3      /* a client's view: its release is not confirmed yet */
 
-mtype = { ASK, GIVE_BACK, HELLO, GRANTED, DONE };
+mtype = { REQUEST, GIVE_BACK, HELLO, GRANTED, DONE };
 
-/* The state of a client's one request in the client; `ask` is its number. */
+/* The state of a client's one request in the client; `request` is its number. */
 byte view[CLIENTS];
-byte ask[CLIENTS];
+byte request[CLIENTS];
 bool is_dead[CLIENTS];
 byte finished = 0;        /* clients that have ended, in whatever way */
 
@@ -44,10 +44,10 @@ byte client_deaths_left = 1;
 
 /* The journal: the state of its last writer. */
 byte j_view[CLIENTS];
-byte j_ask[CLIENTS];
+byte j_request[CLIENTS];
 byte j_ticket[CLIENTS];
 byte j_next_ticket = 1;
-bool j_is_lost = false;   /* there is no file (COPY_IN_PLACE) */
+bool j_is_lost = false;   /* there is no file (COPY_OVER) */
 
 inline enter_section() { assert(is_dead[1 - me] || view[1 - me] != HELD) }
 
@@ -58,30 +58,30 @@ proctype Client(byte me) {
   :: atomic { client_deaths_left > 0 -> client_deaths_left--; is_dead[me] = true }; break
   /* There is a broker, or another broker. */
   :: atomic {
-       generation != 0 && connected_to[me] != generation && (ask[me] < ASKS || view[me] != NOTHING) ->
+       generation != 0 && connected_to[me] != generation && (request[me] < REQUESTS || view[me] != NOTHING) ->
        do :: nempty(down[me]) -> down[me]?_,_ :: empty(down[me]) -> break od;
        do :: nempty(up[me]) -> up[me]?_,_,_ :: empty(up[me]) -> break od;
        connected_to[me] = generation;
 #ifdef NO_REPEAT
        up[me]!HELLO(0, NOTHING)
 #else
-       up[me]!HELLO(ask[me], view[me])
+       up[me]!HELLO(request[me], view[me])
 #endif
      }
   /* Makes a request, also while there is no broker. */
   :: atomic {
-       view[me] == NOTHING && ask[me] < ASKS ->
-       ask[me]++;
+       view[me] == NOTHING && request[me] < REQUESTS ->
+       request[me]++;
        view[me] = WAITING;
        if
-       :: connected_to[me] == generation && generation != 0 -> up[me]!ASK(ask[me], 0)
+       :: connected_to[me] == generation && generation != 0 -> up[me]!REQUEST(request[me], 0)
        :: else
        fi
      }
   :: atomic { view[me] == HELD ->
        view[me] = RELEASING;
        if
-       :: connected_to[me] == generation && generation != 0 -> up[me]!GIVE_BACK(ask[me], 0)
+       :: connected_to[me] == generation && generation != 0 -> up[me]!GIVE_BACK(request[me], 0)
        :: else
        fi
      }
@@ -89,14 +89,14 @@ proctype Client(byte me) {
   :: atomic { nempty(down[me]) ->
        down[me]?what(number);
        if
-       :: what == GRANTED && number == ask[me] && view[me] == WAITING ->
+       :: what == GRANTED && number == request[me] && view[me] == WAITING ->
           enter_section();
           view[me] = HELD
-       :: what == DONE && number == ask[me] && view[me] == RELEASING -> view[me] = NOTHING
+       :: what == DONE && number == request[me] && view[me] == RELEASING -> view[me] = NOTHING
        :: else
        fi
      }
-  :: view[me] == NOTHING && ask[me] == ASKS -> break
+  :: view[me] == NOTHING && request[me] == REQUESTS -> break
   od;
   finished++
 }
@@ -112,15 +112,15 @@ inline maybe_die() {
 
 inline note(c) {
   j_view[c] = b_view[c];
-  j_ask[c] = b_ask[c];
+  j_request[c] = b_request[c];
   j_ticket[c] = b_ticket[c];
   j_next_ticket = next_ticket
 }
 
 /* Messages to a closed connection are lost. */
-inline tell(c, message) {
+inline notify(c, message) {
   if
-  :: is_back[c] && connected_to[c] == mine -> assert(len(down[c]) < 3); down[c]!message,b_ask[c]
+  :: is_back[c] && connected_to[c] == mine -> assert(len(down[c]) < 3); down[c]!message,b_request[c]
   :: else
   fi
 }
@@ -145,7 +145,7 @@ inline grant_next() {
     :: chosen < CLIENTS ->
        b_view[chosen] = HELD;
 #ifdef SEND_BEFORE_JOURNAL
-       tell(chosen, GRANTED)
+       notify(chosen, GRANTED)
 #else
        note(chosen)
 #endif
@@ -159,7 +159,7 @@ inline grant_next() {
 #ifdef SEND_BEFORE_JOURNAL
        note(chosen)
 #else
-       tell(chosen, GRANTED)
+       notify(chosen, GRANTED)
 #endif
      }
   :: else
@@ -169,10 +169,10 @@ inline grant_next() {
 /* A client's report of its request: in HELLO, or in a separate message. */
 inline merge(c) {
   if
-  :: said == WAITING && b_ask[c] == number && b_view[c] == HELD -> answer = GRANTED
-  :: said == WAITING && b_ask[c] == number && b_view[c] == WAITING -> skip
-  :: said == WAITING && !(b_ask[c] == number && b_view[c] != NOTHING) ->
-     b_ask[c] = number;
+  :: said == WAITING && b_request[c] == number && b_view[c] == HELD -> answer = GRANTED
+  :: said == WAITING && b_request[c] == number && b_view[c] == WAITING -> skip
+  :: said == WAITING && !(b_request[c] == number && b_view[c] != NOTHING) ->
+     b_request[c] = number;
      b_view[c] = WAITING;
      b_ticket[c] = next_ticket;
      next_ticket++;
@@ -182,9 +182,9 @@ inline merge(c) {
 #else
      note(c)
 #endif
-  :: said == HELD -> assert(b_ask[c] == number && b_view[c] == HELD)
+  :: said == HELD -> assert(b_request[c] == number && b_view[c] == HELD)
   :: said == RELEASING || said == NOTHING ->
-     b_ask[c] = number;
+     b_request[c] = number;
      b_view[c] = NOTHING;
      note(c);
      if :: said == RELEASING -> answer = DONE :: else fi
@@ -203,7 +203,7 @@ inline end_of_client(c) {
 
 proctype Broker(byte mine) {
   byte b_view[CLIENTS];
-  byte b_ask[CLIENTS];
+  byte b_request[CLIENTS];
   byte b_ticket[CLIENTS];
   bool is_back[CLIENTS];
   byte next_ticket;
@@ -215,7 +215,7 @@ proctype Broker(byte mine) {
     do
     :: c < CLIENTS ->
        if
-       :: !j_is_lost -> b_view[c] = j_view[c]; b_ask[c] = j_ask[c]; b_ticket[c] = j_ticket[c]
+       :: !j_is_lost -> b_view[c] = j_view[c]; b_request[c] = j_request[c]; b_ticket[c] = j_ticket[c]
        :: else
        fi;
        c++
@@ -224,7 +224,7 @@ proctype Broker(byte mine) {
     c = 0
   };
   maybe_die();
-#ifdef COPY_IN_PLACE
+#ifdef COPY_OVER
   j_is_lost = true;       /* the old journal is emptied, and then written again */
   maybe_die();
   j_is_lost = false;
@@ -242,7 +242,7 @@ read:
        up[c]?what,number,said;
        if
        :: what == HELLO -> is_back[c] = true
-       :: what == ASK -> said = WAITING
+       :: what == REQUEST -> said = WAITING
        :: what == GIVE_BACK -> said = RELEASING
        fi;
        answer = 0;
@@ -250,7 +250,7 @@ read:
      };
      maybe_die();
      atomic {
-       if :: answer != 0 -> tell(c, answer) :: else fi;
+       if :: answer != 0 -> notify(c, answer) :: else fi;
        what = 0; answer = 0; number = 0; said = 0; c = 0
      };
      grant_next()

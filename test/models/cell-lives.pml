@@ -162,7 +162,7 @@ proctype Visitor() {
   running--
 }
 
-proctype AsksFirst() {
+proctype RequestsFirst() {
   byte taken;
   atomic { numbers++; number[OWN] = numbers };
   state[OWN] = PENDING;
@@ -183,7 +183,7 @@ proctype Claims() {
   running--
 }
 
-proctype Reaper() {
+proctype DeathFinder() {
   bool is_first = true, was_busy = false, is_busy = false, is_waiting = false;
   do
   :: if
@@ -221,12 +221,12 @@ proctype Reaper() {
 
 init {
   atomic {
-    run AsksFirst();
+    run RequestsFirst();
     run Claims();
     run Visitor();
     run Visitor();
-    run Reaper();
-    run Reaper()
+    run DeathFinder();
+    run DeathFinder()
   };
   running == 0;
   assert(is_executed[M] && is_executed[N])

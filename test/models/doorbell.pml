@@ -29,7 +29,7 @@ byte deaths_left = 1;
 
 inline ring() { doorbell = true }
 
-inline tell() {
+inline notify() {
 #ifdef TAKE_MARK_FIRST
   atomic { seen = sleeping; sleeping = 0 };
   if
@@ -61,12 +61,12 @@ active [BRINGERS] proctype Bringer() {
   :: else ->
      i++;
 #ifdef RING_BEFORE_STORE
-     tell();
+     notify();
      atomic { stored++; mine = stored };
 #else
      atomic { stored++; mine = stored };
      MAY_DIE;
-     tell();
+     notify();
 #endif
   od;
 gone:

@@ -73,7 +73,7 @@ active proctype Damage() {
   fi
 }
 
-inline Look(thread, count, mark) {
+inline Check(thread, count, mark) {
   atomic { count = entries[thread]; mark = is_inside[thread] }
 }
 
@@ -87,16 +87,16 @@ active proctype Census() {
 end:
   do
   :: word == SELF ->
-     Look(0, first[0], marks[0]);
-     Look(1, first[1], marks[1]);
+     Check(0, first[0], marks[0]);
+     Check(1, first[1], marks[1]);
      if
      :: marks[0] || marks[1] -> goto end
      :: else
      fi;
      seen = word;
 #ifndef NO_SECOND_CHECK
-     Look(0, second[0], marks[0]);
-     Look(1, second[1], marks[1]);
+     Check(0, second[0], marks[0]);
+     Check(1, second[1], marks[1]);
      if
      :: marks[0] || marks[1] || first[0] != second[0] || first[1] != second[1] -> goto end
      :: else

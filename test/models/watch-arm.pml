@@ -8,7 +8,7 @@
  * READ_BEFORE_ARM: the watcher reads first, and arms then. Known to be wrong.
  * TAKE_BEFORE_WRITE: the writer takes the word first, and writes then. Wrong.
  * LAST_ONE_ARMED:  the word names the last watcher that armed, not that there are several. Wrong.
- * NO_REAPER:       no process rings for a writer that took the word and died. Wrong.
+ * NO_FINDER:       no process rings for a writer that took the word and died. Wrong.
  * NO_LAST_CHECK:    the watcher does not check whether its ring came before its mark of the sleep.
  *                  Wrong.
  */
@@ -36,7 +36,7 @@ inline ring_taken() {
   atomic { taken = armed; armed = 0 }
 }
 
-inline tell() {
+inline notify() {
   if
   :: armed == 0
   :: else ->
@@ -63,12 +63,12 @@ active [WRITERS] proctype Writer() {
   :: else ->
      i++;
 #ifdef TAKE_BEFORE_WRITE
-     tell();
+     notify();
      written++
 #else
      written++;
      MAY_DIE;
-     tell()
+     notify()
 #endif
   od;
   goto gone;
@@ -80,11 +80,11 @@ gone:
 
 /* The reaper of a dead writer takes the word for it, and rings all watchers, also those without a
  * mark. */
-active proctype Reaper() {
+active proctype DeathFinder() {
 end:
   do
   :: to_reap > 0 ->
-#ifndef NO_REAPER
+#ifndef NO_FINDER
      armed = 0;
      doorbell[0] = true;
      doorbell[1] = true;
