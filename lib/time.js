@@ -1,7 +1,10 @@
 'use strict';
 
 // The timers, clocks and microtasks of this package, taken once, when it loads: a program that
-// replaces them later, as tests with fake timers do, does not stop its locks.
+// replaces them later, as tests with fake timers do, does not stop its locks. The asynchronous
+// context of the load is taken, too.
+
+const { AsyncResource } = require('node:async_hooks'); // Node has loaded it
 
 const {
   clearInterval,
@@ -37,7 +40,17 @@ const performance = {
   },
 };
 
+const contextAtLoad = new AsyncResource('HOLDFAST');
+
 module.exports = {
+  /**
+   * Calls a function that opens something for longer than a request: it is to keep nothing that the
+   * program has in an AsyncLocalStorage during that request.
+   * @template T
+   * @param {() => T} open
+   * @returns {T}
+   */
+  inContextAtLoad: (open) => contextAtLoad.runInAsyncScope(open),
   /**
    * `apply(then, promise, [callback])` calls no function of a program and none in JavaScript, which
    * would throw at the end of the stack. With RESOLVED it is a microtask, for a callback that does

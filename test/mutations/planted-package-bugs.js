@@ -283,6 +283,27 @@ const PACKAGE_BUGS = [
     to: "Symbol('holdfast.signalPriority.1')",
     tests: ['test/tasks/two-copies.test.js'],
   },
+  {
+    name: 'a broker agent with a lock, a request, a watch or a call is collected',
+    file: 'lib/backends/broker/backend.js',
+    from: '    else outside().busy.add(this);\n',
+    to: '',
+    tests: ['test/lifetime/collected-agent.test.js'],
+  },
+  {
+    name: 'a socket keeps the evaluation of the package that opened it',
+    file: 'lib/backends/outside.js',
+    from: 'const weak = new WeakRef(callback);',
+    to: 'const weak = { deref: () => callback };',
+    tests: ['test/lifetime/collected-agent.test.js'],
+  },
+  {
+    name: 'a socket keeps the async context in which it was opened',
+    file: 'lib/time.js',
+    from: '(open) => contextAtLoad.runInAsyncScope(open)',
+    to: '(open) => open()',
+    tests: ['test/package/detect-leaks.process.test.js'],
+  },
 ];
 
 module.exports = { PACKAGE_BUGS };

@@ -20,9 +20,13 @@ function runWithCollector(body) {
       }
     }
     const given = { ...holdfast, collect, library };
-    (${body})(given).then((value) => console.log(JSON.stringify(value)));`;
+    (${body})(given).then((value) => {
+      console.log(JSON.stringify(value));
+      process.exit();
+    });`;
   // A watchdog: on a busy machine the threads that collect wait for each other.
-  const options = { encoding: 'utf8', timeout: 600_000 };
+  // In a test, process.env is a copy, which a child does not get unless it is passed.
+  const options = { encoding: 'utf8', timeout: 600_000, env: process.env };
   const { stdout, stderr, status, signal } = spawnSync(
     process.execPath,
     ['--expose-gc', '-e', program],

@@ -4,7 +4,14 @@ const { getEnvironmentData, setEnvironmentData, threadId } = require('node:worke
 const fs = require('node:fs');
 const net = require('node:net');
 const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
-const { apply, clearInterval, performance, setInterval, then } = require('../../time.js');
+const {
+  apply,
+  clearInterval,
+  inContextAtLoad,
+  performance,
+  setInterval,
+  then,
+} = require('../../time.js');
 const { machineNow } = require('./machine-clock.js');
 const { handshakeMessages, toDetail, toEvent, toInspection, VIEW } = require('./wire.js');
 const { createClientId } = require('../client-id.js');
@@ -13,6 +20,7 @@ const { newLifeline, removeLifeline, securityError, toBrokerFiles } = require('.
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { noteAttached } = require('../idle-agents.js');
 const { QUEUED } = require('../outcome.js');
+const { outside } = require('../outside.js');
 const { createRoomChecks } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
@@ -61,14 +69,17 @@ class BrokerCalls {
   #hasAnswered = false;
   #link;
   #keepAlive;
+  #onChange;
 
   /**
    * @param {Link} link
    * @param {LoopKeepAlive} keepAlive
+   * @param {() => void} onChange  of isIdle
    */
-  constructor(link, keepAlive) {
+  constructor(link, keepAlive, onChange = ignore) {
     this.#link = link;
     this.#keepAlive = keepAlive;
+    this.#onChange = onChange;
   }
 
   get isIdle() {
@@ -88,6 +99,7 @@ class BrokerCalls {
       this.#lastCall += 1;
       const call = { what, argument, t, isAwaited, checks: 0, parts: {}, resolve, reject };
       this.#calls.set(this.#lastCall, call);
+      this.#onChange();
       if (isAwaited) {
         this.#keepAlive.ref();
         this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
@@ -110,7 +122,10 @@ class BrokerCalls {
       call.checks = isSilent ? call.checks + 1 : 0;
       if (call.checks > MAX_CHECKS) this.#take(id)?.reject(silenceError(MAX_SILENT_MS));
     }
-    if (calls.length > 0) return;
+    if (calls.length === 0) this.#stopChecks();
+  }
+
+  #stopChecks() {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
@@ -165,7 +180,9 @@ class BrokerCalls {
     const call = this.#calls.get(id);
     if (call === undefined) return undefined;
     this.#calls.delete(id);
+    if (this.isIdle) this.#stopChecks();
     if (call.isAwaited) this.#keepAlive.unref();
+    this.#onChange();
     return call;
   }
 }
@@ -298,11 +315,11 @@ class BrokerWatch {
     this.#isClosed = true;
     this.#end();
     this.#stop?.();
+    // The broker forgets it together with its client.
     this.#calls.call('closeWatch', [this.#id], false).catch(ignore);
   }
 }
 
-/** The broker forgets it together with its client. */
 function ignore() {}
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
@@ -381,15 +398,26 @@ function stateOf({ session, clientId, tracked }, toBrokerTime) {
 const PRIVATE_FILE = 0o600;
 
 /**
- * A socket that listens as long as this thread lives. A broker that starts while the thread is
- * blocked or stopped connects to it: the kernel accepts, and reports the end.
+ * A socket that listens until this is closed or collected, or the thread ends. A broker that starts
+ * while the thread is blocked or stopped connects to it: the kernel accepts, and reports the end.
  */
 class Lifeline {
   name;
   #files;
   #server;
-  /** @type {Set<net.Socket>} */
-  #brokers = new Set();
+  #onPoll;
+  /** @type {Map<net.Socket, () => unknown>} and the call of each when it closes */
+  #brokers = new Map();
+  #onBroker = (/** @type {net.Socket} */ socket) => {
+    const { ignore: nothing, onCollected, weakly } = outside();
+    const onClose = () => this.#brokers.delete(socket);
+    this.#brokers.set(socket, onClose);
+    socket.unref();
+    onCollected(onClose, socket, 'destroy');
+    socket.on('error', nothing); // the socket is destroyed
+    socket.on('close', weakly(onClose));
+    socket.on('data', weakly(this.#onPoll));
+  };
 
   /**
    * @param {BrokerFiles} files
@@ -400,17 +428,15 @@ class Lifeline {
     this.#files = files;
     const { name, listenAt, publish } = newLifeline(files);
     this.name = name;
-    this.#server = net.createServer((socket) => {
-      socket.unref();
-      this.#brokers.add(socket);
-      socket.on('error', () => socket.destroy());
-      socket.on('close', () => this.#brokers.delete(socket));
-      socket.on('data', onPoll);
+    this.#onPoll = onPoll;
+    this.#server = inContextAtLoad(() => {
+      const server = net.createServer(outside().weakly(this.#onBroker, outside().destroy));
+      server.on('error', outside().ignore); // publish() finds no socket
+      // It listens when this returns. Not by way of the primary process of a cluster.
+      server.listen({ path: listenAt, exclusive: true });
+      return server.unref();
     });
-    this.#server.on('error', () => {}); // publish() finds no socket
-    // It listens when this returns. Not by way of the primary process of a cluster.
-    this.#server.listen({ path: listenAt, exclusive: true });
-    this.#server.unref();
+    outside().onCollected(this, this.#server, 'close');
     try {
       if (files.platform.hasModes) fs.chmodSync(listenAt, PRIVATE_FILE);
       publish();
@@ -422,7 +448,7 @@ class Lifeline {
 
   close() {
     this.#server.close();
-    for (const socket of this.#brokers) socket.destroy();
+    for (const socket of this.#brokers.keys()) socket.destroy();
     try {
       removeLifeline(this.#files, this.name);
     } catch {
@@ -460,6 +486,7 @@ const openDirectories = () => /** @type {any} */ (getEnvironmentData(DIRECTORIES
  * the default directory is another one: two brokers would grant one lock.
  * @param {BrokerFiles} files
  * @param {string} clientId
+ * @returns {Int32Array | undefined} its `isOpen`, as it is kept
  * @throws DOMException (SecurityError)
  */
 function noteOpen(files, clientId) {
@@ -475,9 +502,16 @@ function noteOpen(files, clientId) {
     );
   }
   files.ensure();
+  const open = [...directories].filter(([, { isOpen }]) => Atomics.load(isOpen, 0) === 1);
   const isOpen = new Int32Array(new SharedArrayBuffer(4)).fill(1);
-  directories.set(clientId, { bucket, folder, user, isOpen });
-  setEnvironmentData(DIRECTORIES_KEY, /** @type {any} */ (directories));
+  setOpenDirectories([...open, [clientId, { bucket, folder, user, isOpen }]]);
+  return openDirectories().get(clientId)?.isOpen;
+}
+
+/** @param {[string, OpenDirectory][]} open  by client */
+function setOpenDirectories(open) {
+  const known = open.length === 0 ? undefined : outside().clone(new Map(open));
+  setEnvironmentData(DIRECTORIES_KEY, /** @type {any} */ (known));
 }
 
 /** @param {string} clientId */
@@ -486,8 +520,7 @@ function noteClosed(clientId) {
   const left = directories.get(clientId);
   if (left === undefined) return;
   Atomics.store(left.isOpen, 0, 0);
-  directories.delete(clientId);
-  if (directories.size === 0) setEnvironmentData(DIRECTORIES_KEY, /** @type {any} */ (undefined));
+  setOpenDirectories([...directories].filter(([id]) => id !== clientId));
 }
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
@@ -507,8 +540,9 @@ const RECHECK_MS = 5;
 const needRoomTo = createRoomChecks();
 
 /**
- * The backend over a broker: one agent of a bucket. It decides nothing. Its requests are kept here
- * until they have ended, and are sent again to a broker that replaces a dead one.
+ * The backend over a broker: one agent of a bucket, until it is collected. It decides nothing. Its
+ * requests are kept here until they have ended, and are sent again to a broker that replaces a dead
+ * one.
  * @implements {LockBackend}
  */
 class BrokerBackend {
@@ -525,7 +559,11 @@ class BrokerBackend {
   #calls;
   /** Of all that waits for a word of the broker. */
   #keepAlive = new LoopKeepAlive();
-  #tracked = new TrackedRequests(this.#keepAlive, (id) => this.#link.send(['f', id]));
+  #tracked = new TrackedRequests(
+    this.#keepAlive,
+    (id) => this.#link.send(['f', id]),
+    () => this.#noteUse(),
+  );
   /** @type {Set<BrokerWatch>} */
   #watches = new Set();
   #syncCalls;
@@ -539,7 +577,7 @@ class BrokerBackend {
    */
   constructor(options = {}) {
     this.#files = toBrokerFiles(options);
-    noteOpen(this.#files, this.clientId);
+    outside().onCollected(this, noteOpen(this.#files, this.clientId), 'fill', 0);
     ({ bucket: this.bucket, folder: this.folder, url: this.place } = this.#files);
     this.table = this.#files.realFolder;
     this.#link = new Link(this.#files, {
@@ -548,7 +586,7 @@ class BrokerBackend {
       onClose: () => this.#onClose(),
       onFailure: (error) => this.#failAll(error),
     });
-    this.#calls = new BrokerCalls(this.#link, this.#keepAlive);
+    this.#calls = new BrokerCalls(this.#link, this.#keepAlive, () => this.#noteUse());
     this.#syncCalls = new SyncCalls(this.#files, {
       connect: () => this.#connect(),
       isFlushed: () => this.#link.isFlushed,
@@ -814,8 +852,12 @@ class BrokerBackend {
   watch(name) {
     this.#checkOpen();
     this.#connect();
-    const watch = new BrokerWatch(this.#calls, name, () => this.#watches.delete(watch));
+    const watch = new BrokerWatch(this.#calls, name, () => {
+      this.#watches.delete(watch);
+      this.#noteUse();
+    });
     this.#watches.add(watch);
+    this.#noteUse();
     return watch;
   }
 
@@ -848,9 +890,19 @@ class BrokerBackend {
     this.#link.open();
   }
 
+  get #isIdle() {
+    return this.#tracked.size === 0 && this.#watches.size === 0 && this.#calls.isIdle;
+  }
+
+  /** While this is idle, collection may end it: sockets and threads refer to it weakly. */
+  #noteUse() {
+    if (this.#isIdle) outside().busy.delete(this);
+    else outside().busy.add(this);
+  }
+
   /** The next use begins a new session. @returns {boolean} false: there is something to keep */
   detachIfIdle() {
-    if (this.#tracked.size > 0 || this.#watches.size > 0 || !this.#calls.isIdle) return false;
+    if (!this.#isIdle) return false;
     this.#end();
     return true;
   }
@@ -880,7 +932,7 @@ class BrokerBackend {
 
   /** Usually a broker has died: the next broker gets the whole state. */
   #onClose() {
-    if (this.#tracked.size > 0 || this.#watches.size > 0 || !this.#calls.isIdle) this.#connect();
+    if (!this.#isIdle) this.#connect();
   }
 
   /** @param {any[]} message */

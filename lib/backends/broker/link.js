@@ -5,12 +5,20 @@ const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { lazy } = require('../../lazy.js');
-const { apply, clearTimeout, dateNow, setTimeout, then } = require('../../time.js');
+const {
+  apply,
+  clearTimeout,
+  dateNow,
+  inContextAtLoad,
+  setTimeout,
+  then,
+} = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
 const { BUILD, REPLACED, REPLACED_STATUS } = require('../../build-id.js');
 const { packageFile } = require('../../package-files.js');
 const { CLOCK_KIND, clockLead, machineNow } = require('./machine-clock.js');
 const { isShortage } = require('./broker-files.js');
+const { outside } = require('../outside.js');
 const { commandFor, isProcessThere, packedAs } = require('./platform.js');
 const { isProof, LineReader, newNonce, proofOf, toLine, WIRE_VERSION } = require('./wire.js');
 
@@ -25,37 +33,41 @@ const sharedBuffer = lazy(() => Buffer.allocUnsafeSlow(BUFFER_BYTES));
 
 /**
  * A client's end of a connection. On Node it reads without a readable stream and its buffers, which
- * saves a tenth of a round trip.
+ * saves a tenth of a round trip. Once it is open it refers to this weakly, and ends with it.
  */
 class ClientSocket {
   socket;
   /** @type {OnBytes} */
   #onBytes = () => {};
+  #onClose = () => {};
+  #onRead = (/** @type {number} */ length, /** @type {Uint8Array} */ bytes) => {
+    this.#onBytes(/** @type {Buffer} */ (bytes), length);
+    return true; // continues to read
+  };
+  #onData = (/** @type {Buffer} */ bytes) => this.#onBytes(bytes, bytes.length);
 
   /** @param {string} address */
   constructor(address) {
-    this.socket = isNode
-      ? net.connect({ path: address, onread: this.#onRead() })
-      : net.connect(address);
+    const onread = { buffer: sharedBuffer(), callback: outside().weakly(this.#onRead) };
+    this.socket = inContextAtLoad(() =>
+      isNode ? net.connect({ path: address, onread }) : net.connect(address),
+    );
     this.socket.unref();
-  }
-
-  #onRead() {
-    const callback = (/** @type {number} */ length, /** @type {Uint8Array} */ bytes) => {
-      this.#onBytes(/** @type {Buffer} */ (bytes), length);
-      return true; // continues to read
-    };
-    return { buffer: sharedBuffer(), callback };
   }
 
   /**
    * To be called in the turn of the loop in which the connection came up, before anything is read.
    * @param {OnBytes} onBytes
+   * @param {() => void} onClose
    */
-  read(onBytes) {
+  read(onBytes, onClose) {
+    const { ignore, onCollected, weakly } = outside();
     this.#onBytes = onBytes;
-    if (!isNode)
-      this.socket.on('data', (bytes) => onBytes(/** @type {any} */ (bytes), bytes.length));
+    this.#onClose = onClose;
+    if (!isNode) this.socket.on('data', weakly(this.#onData));
+    this.socket.on('error', ignore); // the socket is destroyed, and closes
+    this.socket.on('close', weakly(this.#onClose));
+    onCollected(this, this.socket, 'end');
   }
 }
 
@@ -340,29 +352,32 @@ class Launcher {
     const stdio = ['ignore', 'ignore', log];
     // The log takes the place of each: a broker that kept one would keep its lock, or its pipe.
     for (const descriptor of inherited) stdio[descriptor] = log;
-    const child = spawn(file, args, {
-      cwd: path.parse(directory).root, // keeps no directory busy
-      detached: true,
-      env: /** @type {any} */ ({ ...env, [STARTED_AS_BROKER]: '1' }),
-      stdio: Array.from(stdio, (target) => target ?? 'ignore'),
-      windowsHide: true,
-    });
+    const child = inContextAtLoad(() =>
+      spawn(file, args, {
+        cwd: path.parse(directory).root, // keeps no directory busy
+        detached: true,
+        env: /** @type {any} */ ({ ...env, [STARTED_AS_BROKER]: '1' }),
+        stdio: Array.from(stdio, (target) => target ?? 'ignore'),
+        windowsHide: true,
+      }),
+    );
     fs.closeSync(log);
-    child.on('error', (error) => this.#onStartError(error));
-    child.on('exit', (code, signal) => {
-      if (code === REPLACED_STATUS) this.#fatal = invalidStateError(REPLACED);
-      if (code !== 0) this.#cause = `the broker ended with ${signal ?? `status ${code}`}`;
-    });
+    child.on('error', outside().weakly(this.#onStartError));
+    child.on('exit', outside().weakly(this.#onEnd));
     child.unref();
     this.#writeMark(number, child.pid);
   }
 
-  /** @param {Error} error */
-  #onStartError(error) {
+  #onStartError = (/** @type {Error} */ error) => {
     this.#cause = error.message;
     if (isShortage(error) || /** @type {any} */ (error).code === 'EAGAIN') return; // may pass
     this.#fatal = invalidStateError(`A broker cannot be started: ${error.message}`);
-  }
+  };
+
+  #onEnd = (/** @type {number | null} */ code, /** @type {string | null} */ signal) => {
+    if (code === REPLACED_STATUS) this.#fatal = invalidStateError(REPLACED);
+    if (code !== 0) this.#cause = `the broker ended with ${signal ?? `status ${code}`}`;
+  };
 
   /**
    * Now the broker is what others wait for, not this client.
@@ -449,14 +464,14 @@ const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 1000;
 const MAX_REJECTIONS = 35;
 
-/** The connection to the present broker of a bucket. */
+/** The connection to the present broker of a bucket. Ends when this is collected. */
 class Link {
   #files;
   #user;
   /** @type {Launcher | undefined} while it searches for a broker */
   #launcher = undefined;
-  /** @type {Socket | undefined} */
-  #socket = undefined;
+  /** @type {ClientSocket | undefined} */
+  #connection = undefined;
   #isOpen = false;
   /** How far the broker's clock is ahead. */
   #clockOffset = 0;
@@ -475,7 +490,11 @@ class Link {
 
   /** To a broker, which may not have answered. */
   get isConnected() {
-    return this.#socket !== undefined;
+    return this.#connection !== undefined;
+  }
+
+  get #socket() {
+    return this.#connection?.socket;
   }
 
   get isOpen() {
@@ -507,7 +526,7 @@ class Link {
 
   /** No effect while there is a connection, or a search for one. */
   open() {
-    if (this.#socket !== undefined || this.#launcher !== undefined) return;
+    if (this.isConnected || this.#launcher !== undefined) return;
     clearTimeout(this.#retryTimer);
     const launcher = new Launcher(this.#files);
     this.#launcher = launcher;
@@ -535,7 +554,7 @@ class Link {
     this.#launcher?.giveUp();
     this.#launcher = undefined;
     const socket = this.#socket;
-    this.#socket = undefined;
+    this.#connection = undefined;
     this.#isOpen = false;
     socket?.end();
     socket?.unref();
@@ -545,7 +564,7 @@ class Link {
   #greet(found) {
     const { connection } = found;
     const { socket } = connection;
-    this.#socket = socket;
+    this.#connection = connection;
     const nonce = newNonce();
     const reader = new LineReader((message) => {
       if (this.#socket !== socket) return;
@@ -553,15 +572,14 @@ class Link {
       if (this.#isOpen || message[0] === 'over') this.#user.onMessage(message);
       else if (this.#onGreeting(message, nonce, found)) reader.trust();
     });
-    connection.read((bytes, length) => {
+    const onBytes = (/** @type {Buffer} */ bytes, /** @type {number} */ length) => {
       try {
         reader.push(bytes, length);
       } catch (error) {
         this.#fail(/** @type {Error} */ (error));
       }
-    });
-    socket.on('error', () => socket.destroy());
-    socket.on('close', () => this.#onClose(socket));
+    };
+    connection.read(onBytes, () => this.#onClose(socket));
   }
 
   /**
@@ -606,7 +624,7 @@ class Link {
   /** @param {Socket} socket */
   #onClose(socket) {
     if (this.#socket !== socket) return;
-    this.#socket = undefined;
+    this.#connection = undefined;
     const wasOpen = this.#isOpen;
     this.#isOpen = false;
     if (wasOpen) {

@@ -4,7 +4,9 @@ const { Worker } = require('node:worker_threads');
 const { BUILD } = require('../../build-id.js');
 const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
+const { inContextAtLoad } = require('../../time.js');
 const { machineNow } = require('./machine-clock.js');
+const { outside } = require('../outside.js');
 const { waitInSlices } = require('../wait-in-slices.js');
 
 /** @typedef {{ what: string, argument: unknown[] }} Rpc */
@@ -42,7 +44,7 @@ const warnOfEnd = ({ message }) =>
 
 /**
  * A thread that speaks to the broker while this one is blocked. Its connection is a separate one
- * for the same session.
+ * for the same session. Ends when this is collected.
  */
 class SyncHelper {
   #words;
@@ -62,13 +64,17 @@ class SyncHelper {
     const buffer = new SharedArrayBuffer(HEAD_BYTES + ANSWER_BYTES);
     this.#words = new Int32Array(buffer, 0, HEAD_WORDS);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
-    this.#worker = new Worker(packageFile('sync-thread.js'), {
-      workerData: { directory, bucket, buffer, build: BUILD },
-      execArgv: [],
-    });
-    this.#worker.on('error', warnOfEnd);
-    this.#worker.on('exit', () => this.#noteEnd()); // that it could not note, for want of memory
+    this.#worker = inContextAtLoad(
+      () =>
+        new Worker(packageFile('sync-thread.js'), {
+          workerData: { directory, bucket, buffer, build: BUILD },
+          execArgv: [],
+        }),
+    );
+    this.#worker.on('error', outside().weakly(warnOfEnd));
+    this.#worker.on('exit', outside().weakly(this.#noteEnd));
     this.#worker.unref();
+    outside().onCollected(this, this.#worker, 'terminate');
   }
 
   /** It answers no more. */
@@ -150,9 +156,8 @@ class SyncHelper {
     );
   }
 
-  #noteEnd() {
-    Atomics.store(this.#words, PHASE, ENDED);
-  }
+  /** The thread could not note its end, for want of memory. */
+  #noteEnd = () => void Atomics.store(this.#words, PHASE, ENDED);
 }
 
 /**

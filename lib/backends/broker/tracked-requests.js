@@ -106,12 +106,15 @@ class TrackedRequests {
   #lastId = 0;
   #keepAlive;
   #onLossReceived;
+  #onChange;
 
   /**
    * @param {LoopKeepAlive} keepAlive
    * @param {(id: number) => void} onLossReceived  the broker need not keep it any longer
+   * @param {() => void} onChange  of the size
    */
-  constructor(keepAlive, onLossReceived) {
+  constructor(keepAlive, onLossReceived, onChange) {
+    this.#onChange = onChange;
     this.#keepAlive = keepAlive;
     this.#onLossReceived = onLossReceived;
   }
@@ -136,6 +139,7 @@ class TrackedRequests {
     this.#byId.set(this.#lastId, tracked);
     request.backendId = this.#lastId;
     this.#keepAlive.ref();
+    this.#onChange();
     return tracked;
   }
 
@@ -165,6 +169,7 @@ class TrackedRequests {
     if (!this.#byId.delete(tracked.id)) return;
     if (tracked.view !== VIEW.HELD) this.#keepAlive.unref();
     tracked.request.backendId = NO_ID;
+    this.#onChange();
   }
 
   /** @param {any[]} message  of the broker, about a request */

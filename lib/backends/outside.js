@@ -1,0 +1,57 @@
+'use strict';
+
+const { runInThisContext } = require('node:vm');
+const { lazy } = require('../lazy.js');
+
+/**
+ * @typedef {object} Outside
+ * @property {Set<object>} busy  objects that are not collected
+ * @property {() => void} ignore
+ * @property {(stream: { destroy(): unknown }) => void} destroy
+ * @property {<T extends (...args: any[]) => unknown>(callback: T, otherwise?: T) => T} weakly
+ *   refers to the callback weakly; once that is collected, calls the other function
+ * @property {(owner: object, resource: any, method: string, ...args: any[]) => void} onCollected
+ *   calls a method of a resource, which must not refer to its owner
+ * @property {<T>(value: T) => T} clone
+ */
+
+/**
+ * Functions for sockets, threads and child processes, which live longer than an evaluation of this
+ * package that the program has dropped. Each function of an evaluation refers to all of it: in a
+ * bundle by its scope, in Jest by its realm. These are compiled outside and refer to none. All
+ * evaluations of a thread share them, in the form of the first one: the number of the key changes
+ * with the form.
+ */
+const outside = lazy(
+  () =>
+    /** @type {Outside} */ (
+      runInThisContext(
+        `(() => {
+          const key = Symbol.for('holdfast.outside.1');
+          if (globalThis[key] !== undefined) return globalThis[key];
+          const ignore = () => {};
+          const registry = new FinalizationRegistry(({ resource, method, args }) => {
+            resource[method](...args);
+          });
+          const value = {
+            busy: new Set(),
+            ignore,
+            destroy: (stream) => void stream.destroy(),
+            weakly(callback, otherwise = ignore) {
+              const weak = new WeakRef(callback);
+              return (...args) => (weak.deref() ?? otherwise)(...args);
+            },
+            onCollected(owner, resource, method, ...args) {
+              registry.register(owner, { resource, method, args });
+            },
+            clone: (value) => structuredClone(value),
+          };
+          Object.defineProperty(globalThis, key, { value });
+          return value;
+        })()`,
+        { filename: 'holdfast-outside.js' },
+      )
+    ),
+);
+
+module.exports = { outside };
