@@ -30,7 +30,8 @@ function printed(ending, listener = '', { first = '', hostKind = 'process' } = {
     ${first}
     for (const i of [1, 2]) {
       delete require.cache[${JSON.stringify(PATH)}];
-      require(${JSON.stringify(PATH)}).leaveAfterExit({ leave: () => say('leaves ' + i) });
+      globalThis['leaver' + i] = { leave: () => say('leaves ' + i) };
+      require(${JSON.stringify(PATH)}).leaveAfterExit(globalThis['leaver' + i]);
     }
     process.on('exit', () => { say('a listener'); ${listener} });
     ${ending}

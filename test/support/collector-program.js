@@ -8,8 +8,10 @@ const LIBRARY = join(__dirname, '../../lib/index.js');
 /**
  * Runs a self-contained async function in a separate process, with everything of the package,
  * `collect()`, which collects what it can, and `library`, its file. Resolves with its result.
+ * @param {(given: any) => Promise<unknown>} body
+ * @param {object} [values]  further members of `given`
  */
-function runWithCollector(body) {
+function runWithCollector(body, values = {}) {
   const program = `
     const library = ${JSON.stringify(LIBRARY)};
     const holdfast = require(library);
@@ -19,7 +21,7 @@ function runWithCollector(body) {
         globalThis.gc();
       }
     }
-    const given = { ...holdfast, collect, library };
+    const given = { ...holdfast, collect, library, ...${JSON.stringify(values)} };
     (${body})(given).then((value) => {
       console.log(JSON.stringify(value));
       process.exit();

@@ -2,7 +2,7 @@
 
 const { RemoteBackend } = require('../remote/backend.js');
 const { toClusterOptions } = require('./cluster-options.js');
-const { loadServices } = require('./grpc-library.js');
+const { findLibrary } = require('./grpc-library.js');
 
 /** @type {import('../remote/backend.js').Engine} */
 const ENGINE = {
@@ -22,7 +22,7 @@ const ENGINE = {
  */
 function openEtcdBackend(url, given = {}) {
   const options = toClusterOptions(url, given);
-  loadServices(); // a missing library is reported here, not in the other thread
+  findLibrary(); // a missing library is reported here, not in the other thread
   const { bucket, endpoints, isEncrypted, prefix, ttlMs } = options;
   return new RemoteBackend(ENGINE, {
     bucket,

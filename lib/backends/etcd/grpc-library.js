@@ -21,26 +21,35 @@ const LOADER_OPTIONS = { keepCase: true, longs: String, defaults: true, oneofs: 
 let loaded;
 
 /**
- * The gRPC library, and etcd's services over it. The loader of .proto files is a dependency of the
- * library and is found from there.
+ * Finds the gRPC library. The loader of .proto files is a dependency of the library and is found
+ * from there.
+ * @returns {NodeJS.Require} of the library
+ * @throws DOMException InvalidStateError when the library is missing
+ */
+function findLibrary() {
+  try {
+    const requireThere = createRequire(require.resolve('@grpc/grpc-js'));
+    requireThere.resolve('@grpc/proto-loader');
+    return requireThere;
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
+    throw invalidStateError(MISSING);
+  }
+}
+
+/**
+ * The gRPC library, and etcd's services over it.
  * @returns {Services}
  * @throws DOMException InvalidStateError when the library is missing
  */
 function loadServices() {
   if (loaded !== undefined) return loaded;
-  let grpc;
-  let loader;
-  try {
-    grpc = require('@grpc/grpc-js');
-    loader = createRequire(require.resolve('@grpc/grpc-js'))('@grpc/proto-loader');
-  } catch (error) {
-    if (/** @type {any} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
-    throw invalidStateError(MISSING);
-  }
+  const loader = findLibrary()('@grpc/proto-loader');
+  const grpc = require('@grpc/grpc-js');
   const definition = loader.loadSync(packageFile('rpc.proto'), LOADER_OPTIONS);
   const services = /** @type {any} */ (grpc.loadPackageDefinition(definition)).etcdserverpb;
   loaded = { grpc, services };
   return loaded;
 }
 
-module.exports = { loadServices };
+module.exports = { findLibrary, loadServices };

@@ -10,6 +10,7 @@ const { hostname } = require('../host.js');
 const { noteAttached } = require('../idle-agents.js');
 const { pidNamespace } = require('../pid-namespace.js');
 const { QUEUED } = require('../outcome.js');
+const { outside } = require('../outside.js');
 const { createRoomChecks } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
@@ -40,13 +41,13 @@ const { SessionLink } = require('./session-link.js');
 /** Events of `process` before an end without process.exit(). */
 const BEFORE_END = ['beforeExit', 'uncaughtExceptionMonitor'];
 
+/** @returns {WeakRef<Leaver>[]} */
 const leavers = () =>
-  sharedByCopies('leaveAfterExit.2', () => {
-    /** @type {Set<Leaver>} */
-    const all = new Set();
+  sharedByCopies('leaveAfterExit.3', () => {
+    /** @type {WeakRef<Leaver>[]} */
+    const all = [];
     const leaveAll = () => {
-      for (const leaver of all) leaver.leave();
-      all.clear();
+      for (const leaver of all.splice(0)) leaver.deref()?.leave();
     };
     const host = /** @type {any} */ (process);
     const wrappers = new WeakSet();
@@ -73,11 +74,18 @@ const leavers = () =>
     return all;
   });
 
-/** @param {Leaver} leaver */
-const leaveAfterExit = (leaver) => leavers().add(leaver);
+/** @param {Leaver} leaver  kept weakly */
+function leaveAfterExit(leaver) {
+  doNotLeaveAfterExit(leaver);
+  leavers().push(new WeakRef(leaver));
+}
 
 /** @param {Leaver} leaver */
-const doNotLeaveAfterExit = (leaver) => leavers().delete(leaver);
+function doNotLeaveAfterExit(leaver) {
+  const all = leavers();
+  const others = all.filter((other) => ![undefined, leaver].includes(other.deref()));
+  all.splice(0, Infinity, ...others);
+}
 
 // A message's arrays and objects are of the outermost realm. A program in a separate context is in
 // another realm, in which they would be unlike the program's own.
@@ -110,18 +118,21 @@ class SessionRpc {
   #findReason;
   #hasSession;
   #maxAnswerMs;
+  #onChange;
   #server;
 
   /**
    * @param {(message: object) => void} post
+   * @param {() => void} onChange  of isEmpty
    * @param {object} cluster
    * @param {string} cluster.server  its name
    * @param {() => string | undefined} cluster.findReason  for its silence
    * @param {() => boolean} cluster.hasSession  that is valid: it has answered within the TTL
    * @param {number} cluster.maxAnswerMs  the longest wait for an answer without a session
    */
-  constructor(post, { server, findReason, hasSession, maxAnswerMs }) {
+  constructor(post, onChange, { server, findReason, hasSession, maxAnswerMs }) {
     this.#post = post;
+    this.#onChange = onChange;
     this.#server = server;
     this.#findReason = findReason;
     this.#hasSession = hasSession;
@@ -152,7 +163,7 @@ class SessionRpc {
       if (this.#hasSession()) {
         this.#limit(id);
       } else {
-        this.#open.delete(id);
+        this.#take(id);
         pending.reject(this.#unanswered());
       }
     }, this.#maxAnswerMs).unref();
@@ -188,20 +199,23 @@ class SessionRpc {
 
   /** @param {{ id: number, value: unknown, error: any }} reply */
   onReply({ id, value, error }) {
-    const pending = this.#open.get(id);
-    this.#open.delete(id);
-    clearTimeout(pending?.timer);
+    const pending = this.#take(id);
     if (error === undefined) pending?.resolve(value);
     else pending?.reject(toDOMException(error));
   }
 
   /** @param {() => unknown} makeError */
   rejectAll(makeError) {
-    for (const { timer, reject } of this.#open.values()) {
-      clearTimeout(timer);
-      reject(makeError());
-    }
-    this.#open.clear();
+    for (const id of [...this.#open.keys()]) this.#take(id)?.reject(makeError());
+  }
+
+  /** @param {number} id */
+  #take(id) {
+    const pending = this.#open.get(id);
+    this.#open.delete(id);
+    clearTimeout(pending?.timer);
+    this.#onChange();
+    return pending;
   }
 
   /**
@@ -213,6 +227,7 @@ class SessionRpc {
   #send(message, resolve, reject) {
     this.#lastId += 1;
     this.#open.set(this.#lastId, { resolve, reject });
+    this.#onChange();
     this.#post({ ...message, id: this.#lastId });
     return this.#lastId;
   }
@@ -311,7 +326,7 @@ const needRoomTo = createRoomChecks();
 
 /**
  * The backend over a server that other machines share: it passes requests to the session's thread,
- * and the thread's answers to the requests.
+ * and the thread's answers to the requests. Its session is closed when this is collected.
  * @implements {LockBackend}
  */
 class RemoteBackend {
@@ -328,8 +343,8 @@ class RemoteBackend {
   #isAttached = false;
   #maxAnswerMs;
   /**
-   * The parts of this agent that the other agents of this thread may know.
-   * @type {Parameters<typeof agents.add>[0] | undefined}
+   * The parts of this agent that the other agents of this thread may know, while it is busy.
+   * @type {Parameters<typeof agents.add>[0]}
    */
   #agent;
   /** Of what waits for the session's thread. */
@@ -359,15 +374,23 @@ class RemoteBackend {
     this.place = place;
     this.table = table;
     this.#maxAnswerMs = Math.max(ttlMs, MIN_ANSWER_MS);
-    this.#requests = new RequestTable(this.#loopKeepAlive, engine.server, (grant) =>
-      this.#refuse(grant),
+    this.#requests = new RequestTable(
+      this.#loopKeepAlive,
+      engine.server,
+      (grant) => this.#refuse(grant),
+      () => this.#noteUse(),
     );
-    this.#rpc = new SessionRpc((message) => this.#link.post(message), {
-      server: engine.server,
-      findReason: () => this.#silence?.reason,
-      hasSession: () => this.#link.hasSession,
-      maxAnswerMs: this.#maxAnswerMs,
-    });
+    this.#agent = { shared: /** @type {any} */ (undefined), requests: this.#requests };
+    this.#rpc = new SessionRpc(
+      (message) => this.#link.post(message),
+      () => this.#noteUse(),
+      {
+        server: engine.server,
+        findReason: () => this.#silence?.reason,
+        hasSession: () => this.#link.hasSession,
+        maxAnswerMs: this.#maxAnswerMs,
+      },
+    );
     this.#attach();
     addThreadUser(this);
   }
@@ -381,16 +404,26 @@ class RemoteBackend {
       if (this.#isAttached && this.#link === link) this.#onMessage(message);
     });
     this.#link = link;
-    this.#agent = { shared: link.shared, requests: this.#requests };
-    agents.add(this.#agent);
+    this.#agent.shared = link.shared;
     leaveAfterExit(this);
     noteAttached(this);
+  }
+
+  get #isIdle() {
+    return this.#watches.size === 0 && this.#requests.isEmpty && this.#rpc.isEmpty;
+  }
+
+  /** While this is idle, collection may end it: the port and the thread refer to it weakly. */
+  #noteUse() {
+    const change = this.#isIdle ? 'delete' : 'add';
+    outside().busy[change](this);
+    agents[change](this.#agent);
   }
 
   /** The next use starts another thread. @returns {boolean} false: there is something to keep */
   detachIfIdle() {
     if (this.#isClosed || !this.#isAttached) return true;
-    if (this.#watches.size > 0 || !this.#requests.isEmpty || !this.#rpc.isEmpty) return false;
+    if (!this.#isIdle) return false;
     this.#link.post({ type: 'close' });
     this.#detach();
     return true;
@@ -559,9 +592,11 @@ class RemoteBackend {
     const id = this.#lastWatchId;
     const watch = new RemoteWatch(() => {
       this.#watches.delete(id);
+      this.#noteUse();
       if (!this.#isClosed) this.#link.post({ type: 'unwatch', id });
     });
     this.#watches.set(id, watch);
+    this.#noteUse();
     this.#link.post({ type: 'watch', id, name });
     return watch;
   }
@@ -574,7 +609,6 @@ class RemoteBackend {
     setTimeout(() => this.#link.unref(), EXIT_WAIT_MS).unref();
     this.#link.post({ type: 'close' });
     this.#requests.dropAll(closedError, WAS_CLOSED);
-    this.#forgetAgent();
     for (const watch of [...this.#watches.values()]) watch.close();
     this.#rpc.rejectAll(() => invalidStateError(CLOSED));
     this.#loopKeepAlive.end();
@@ -615,13 +649,7 @@ class RemoteBackend {
   #detach() {
     this.#isAttached = false;
     this.#silence = undefined;
-    this.#forgetAgent();
     doNotLeaveAfterExit(this);
-  }
-
-  #forgetAgent() {
-    if (this.#agent !== undefined) agents.delete(this.#agent);
-    this.#agent = undefined;
   }
 
   /**

@@ -101,18 +101,21 @@ class RequestTable {
 
   #refuse;
   #sessionLost;
+  #onChange;
 
   /**
    * @param {import('../../loop-keep-alive.js').LoopKeepAlive} loopKeepAlive
    * @param {string} server  its name in messages
    * @param {(message: any) => boolean} refuse  a grant that came too late: its session is over
+   * @param {() => void} onChange  of isEmpty
    */
-  constructor(loopKeepAlive, server, refuse) {
+  constructor(loopKeepAlive, server, refuse, onChange) {
     this.#sessionLost =
       `its session with ${server} is over: ` +
       'the server was not reached in time, has ended it, or refuses it';
     this.#loopKeepAlive = loopKeepAlive;
     this.#refuse = refuse;
+    this.#onChange = onChange;
   }
 
   /**
@@ -125,6 +128,7 @@ class RequestTable {
     request.backendId = number;
     this.#entries.set(number, new Entry(number, request));
     this.#loopKeepAlive.ref();
+    this.#onChange();
     return number;
   }
 
@@ -189,6 +193,7 @@ class RequestTable {
   /** Nothing is reported of it any more. @param {Entry} entry */
   remove({ number }) {
     this.#entries.delete(number);
+    this.#onChange();
   }
 
   /**
@@ -251,6 +256,7 @@ class RequestTable {
   dropAll(makeError, because) {
     const entries = [...this.#entries.values()];
     this.#entries.clear();
+    this.#onChange();
     for (const { request, isHeld, onEnded } of entries) {
       request.backendId = NO_ID;
       // A lock under release is free, too, when the session is closed.
@@ -304,7 +310,7 @@ class RequestTable {
       if (type === 'deadlock' && wait !== undefined) wait.outcome = type;
       return;
     }
-    this.#entries.delete(number);
+    this.remove(entry);
     if (!entry.isHeld) this.#loopKeepAlive.unref();
     this.#notifyEnd(entry, message);
   }
@@ -314,8 +320,9 @@ class RequestTable {
    * @param {Entry} entry
    * @param {SyncWait | undefined} wait
    */
-  #loseGrant({ number, request }, wait) {
-    this.#entries.delete(number);
+  #loseGrant(entry, wait) {
+    const { request } = entry;
+    this.remove(entry);
     request.backendId = NO_ID;
     if (wait === undefined) request.lost('disconnected', this.#sessionLost);
     else
@@ -353,9 +360,9 @@ class RequestTable {
    * @param {Entry} entry
    * @param {any} message
    */
-  #onEnding(entry, { type, number, loss, reason }) {
+  #onEnding(entry, { type, loss, reason }) {
     if (type === 'granted' || type === 'queued' || type === 'deadlock') return;
-    this.#entries.delete(number);
+    this.remove(entry);
     this.#loopKeepAlive.unref();
     entry.onEnded?.(type === 'lost' ? reason : loss);
   }

@@ -3,7 +3,8 @@
 const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
 const { BUILD } = require('../../build-id.js');
 const { packageFile } = require('../../package-files.js');
-const { performance } = require('../../time.js');
+const { inContextAtLoad, performance } = require('../../time.js');
+const { outside } = require('../outside.js');
 const { SharedState } = require('./shared-state.js');
 
 /** A thread that is blocked looks up so often: a worker can be terminated then. */
@@ -25,8 +26,12 @@ const warnOfEnd = (engine, { message }) =>
     code: 'HOLDFAST_HELPER',
   });
 
-/** The way to the thread of a session, which can be waited for with the own thread blocked. */
+/**
+ * The way to the thread of a session, which can be waited for with the own thread blocked. The
+ * session is closed when this is collected.
+ */
 class SessionLink {
+  #engine;
   #port;
   #worker;
   #onMessage;
@@ -43,25 +48,35 @@ class SessionLink {
    * @param {number} [maxStartMs]
    */
   constructor(data, onMessage, maxStartMs = MAX_START_MS) {
-    const { port1, port2 } = new MessageChannel();
-    this.#port = port1;
+    const { clone, onCollected, weakly } = outside();
     this.#onMessage = onMessage;
     this.#maxStartMs = maxStartMs;
-    this.#worker = new Worker(packageFile('session-thread.js'), {
+    this.#engine = data.engine;
+    const { port1, port2 } = inContextAtLoad(() => new MessageChannel());
+    this.#port = port1;
+    const options = {
       name: `holdfast ${data.engine} session`,
       workerData: { ...data, build: BUILD, port: port2, state: this.#state.buffer },
       transferList: [port2],
       execArgv: [],
-    });
+    };
+    this.#worker = inContextAtLoad(() => new Worker(packageFile('session-thread.js'), options));
     this.#worker.unref();
-    this.#worker.on('error', (error) => {
-      warnOfEnd(data.engine, error);
-      this.#onEnd(error);
-    });
-    this.#worker.on('exit', () => this.#onEnd(new Error('its thread has ended')));
-    port1.on('message', (message) => this.#receive(message, onMessage));
+    this.#worker.on('error', weakly(this.#onError));
+    this.#worker.on('exit', weakly(this.#onExit));
+    port1.on('message', weakly(this.#onPortMessage));
     port1.unref();
+    onCollected(this, port1, 'postMessage', clone({ type: 'close' }));
   }
+
+  #onError = (/** @type {Error} */ error) => {
+    warnOfEnd(this.#engine, error);
+    this.#onEnd(error);
+  };
+
+  #onExit = () => this.#onEnd(new Error('its thread has ended'));
+
+  #onPortMessage = (/** @type {any} */ message) => this.#receive(message, this.#onMessage);
 
   /** The buffer that the thread shares with this one. */
   get shared() {

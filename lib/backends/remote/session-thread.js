@@ -41,6 +41,9 @@ async function reply(id, answer) {
   }
 }
 
+/** @type {Promise<void> | undefined} */
+let end;
+
 async function close() {
   await session.close();
   post({ type: 'closed' });
@@ -59,7 +62,7 @@ const COMMANDS = {
   lossesReported: () => session.onLossesReported(),
   watch: ({ id, name }) => session.watch(id, name),
   unwatch: ({ id }) => session.unwatch(id),
-  close: () => void close(),
+  close: () => void (end ??= close()),
 };
 
 port.on('message', (message) => COMMANDS[message.type](message));

@@ -109,7 +109,7 @@ class SharedState {
 
 /** @typedef {{ shared: SharedArrayBuffer, requests: RequestTable }} Agent */
 
-/** The agents of this thread. @type {Set<Agent>} */
+/** The agents of this thread that have requests. @type {Set<Agent>} */
 const agents = new Set();
 
 /**
