@@ -68,6 +68,26 @@ function testCollectedAgents(howMany) {
     expect(result).toEqual([true, true]);
   });
 
+  test('a lock of an evaluation of the package that was dropped stays held', () => {
+    const result = runWithCollector(async ({ locks, collect, library }) => {
+      let held = false;
+      (() => {
+        for (const file of Object.keys(require.cache)) delete require.cache[file];
+        module.children.length = 0;
+        void require(library).locks.request('a', () => {
+          held = true;
+          return new Promise(() => {});
+        });
+        for (const file of Object.keys(require.cache)) delete require.cache[file];
+        module.children.length = 0;
+      })();
+      for (let i = 0; i < 1000 && !held; i += 1) await collect();
+      await collect();
+      return locks.isLocked('a');
+    });
+    expect(result).toBe(true);
+  });
+
   test('a request that nothing refers to is granted', () => {
     const result = runWithCollector(async ({ locks, openLockManager, collect }) => {
       const order = [];
