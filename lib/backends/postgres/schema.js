@@ -1,0 +1,848 @@
+'use strict';
+
+// The rules of locks in PostgreSQL: tables, and the functions that a session calls. They work on
+// PostgreSQL 13 and later, without the rights of a superuser and without extensions.
+//
+// Words. A *session* is one connection of a client. It has a number and holds the session-level
+// advisory lock (1212368708, number). Names are unique in a *bucket*; the client makes a *key* of a
+// name. A *request* has a number, unique in its session, and a ticket, its position in the queue of
+// its name. Its state is w (waiting), h (held) or g (gone: lost by a steal or a hold limit; the row
+// stays until its session leaves it, so that leave() can return the reason). The lock of a name is
+// the transaction-level advisory lock (1212368709, hash of the bucket and the key).
+//
+// Invariants
+//
+//  1. Rows of a name are inserted, changed and deleted only under the lock of the name, which is
+//     released after the commit has become visible. At READ COMMITTED each statement after the lock
+//     sees all earlier changes of the name, so the calls for one name run one after the other.
+//     Steal, hold limit and leave of one holder are ordered by it: leave() deletes a held row, or a
+//     gone one with the reason.
+//  2. A session lives while its advisory lock is held. The server releases that lock after the last
+//     transaction of the connection, so a session inserts no row after its lock was free. The own
+//     lock can be acquired again by its own connection; a call never asks for it (`own`).
+//  3. open() takes a number only if its lock is free and no row of an earlier owner is left. A row
+//     of a dead session never becomes one of a living session.
+//  4. In a name, the ticket of each held row is smaller than the ticket of each waiting row. A
+//     request is granted only if no waiting row has a smaller ticket; a stealer takes the ticket
+//     before the first waiting one. The blocker of a waiting row is the row directly ahead: the one
+//     with the greatest smaller ticket that is not gone.
+//  5. After each call, the holders of a name are one exclusive row, or shared rows. The first waiting
+//     row is not grantable, unless a hold limit has passed or a session has died since.
+//  6. The session of a waiting row is notified of the session of its blocker: by the answer of
+//     enter(), and by `b` after each change. It waits for the blocker's advisory lock, shared, and
+//     then calls bury(). So it does not matter at which moment a session dies: also if it dies
+//     between the check and the commit of its grant, or with a notification on its way, it is the
+//     blocker of the next row.
+//  7. Tokens rise with the grants of a name. A token is epoch * 2^32 + counter; the counter is read
+//     under the lock of the name. The epoch is decided once in the life of the unlogged tables,
+//     which a crash and a fail-over empty: above every earlier epoch, not below the seconds since
+//     2025, under a lock, and on the disk before another session can read it. A counter that a
+//     crash or a lagging standby sets back by less than 2^32 is outweighed by the next epoch.
+//  8. No deadlocks: a call takes the locks of all its names first, in the order of their hashes;
+//     then rows of requests; then rows of sessions. The locks of sessions are only tried, and rows
+//     that another call has locked are skipped when old events or watchers are deleted.
+//
+// Notifications of a session, on the channel `holdfast_<session>`. They arrive after the commit of
+// the call that sent them; if the session made that call, they arrive before its answer:
+//
+//   g <number> <token>          the request holds the lock
+//   l <number> stolen|expired   it has lost the lock
+//   b <number> <session> <ms>   its blocker; 0: a request of the same session. The first
+//                               waiting request gets the time to the next hold limit, or nothing
+//
+// Events of a bucket, if a session watches it: on `holdfast_w_<16 digits of the bucket's md5>`, as
+// JSON, or as @<id> if it is too long: then event(id) returns it.
+
+const VERSION = 1;
+
+const SCHEMA = `
+CREATE SCHEMA IF NOT EXISTS holdfast;
+
+-- The version of this schema: one row.
+CREATE TABLE IF NOT EXISTS holdfast.version (version int NOT NULL);
+
+-- The last epoch of tokens: one row. It is logged, and written with a flush.
+CREATE TABLE IF NOT EXISTS holdfast.last_epoch (epoch bigint NOT NULL);
+
+-- The epoch in use: one row, or none after a crash or a fail-over.
+CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.epoch (epoch bigint NOT NULL);
+
+-- Tickets, and the low part of tokens.
+CREATE SEQUENCE IF NOT EXISTS holdfast.counter;
+
+CREATE SEQUENCE IF NOT EXISTS holdfast.session_numbers AS int CYCLE;
+
+CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.sessions (
+  session int PRIMARY KEY,
+  bucket text COLLATE "C" NOT NULL,
+  agent text NOT NULL, -- the client's own
+  began timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.requests (
+  bucket text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  ticket bigint NOT NULL,
+  session int NOT NULL,
+  number int NOT NULL,
+  mode "char" NOT NULL, -- x: exclusive, s: shared
+  state "char" NOT NULL, -- w: waiting, h: held, g: gone
+  max_shared int NOT NULL, -- the most shared holders, this one included; 0: no limit
+  hold_ms float8 NOT NULL, -- the hold limit; 0: none
+  entered timestamptz NOT NULL DEFAULT clock_timestamp(),
+  granted timestamptz,
+  hold_until timestamptz,
+  token bigint,
+  why text, -- of a gone one: stolen, expired
+  details text NOT NULL, -- the client's own
+  PRIMARY KEY (session, number)
+) WITH (
+  -- Room for a grant in the page of its row: then it changes no index.
+  fillfactor = 80,
+  -- A row lives as long as a lock is held, so most of the table is dead rows.
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 2000,
+  autovacuum_vacuum_cost_delay = 0,
+  -- To make the file shorter needs a lock that stops all calls.
+  vacuum_truncate = off
+);
+CREATE INDEX IF NOT EXISTS requests_queue ON holdfast.requests (bucket, key, ticket);
+
+CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.watchers (
+  bucket text COLLATE "C" NOT NULL,
+  session int NOT NULL,
+  PRIMARY KEY (bucket, session)
+);
+
+-- Events that are too long for a notification, for a minute.
+CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.events (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  made timestamptz NOT NULL DEFAULT clock_timestamp(),
+  event text NOT NULL
+);
+
+-- Whether a session lives; own is the session of the caller.
+CREATE OR REPLACE FUNCTION holdfast.alive(session int, own int) RETURNS boolean
+LANGUAGE sql VOLATILE AS $$
+  SELECT session = own OR NOT pg_try_advisory_xact_lock_shared(1212368708, session)
+$$;
+
+-- The second number of the lock of a name.
+CREATE OR REPLACE FUNCTION holdfast.name_lock(bucket text, key text) RETURNS int
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT hashtext(bucket || '/' || key)
+$$;
+
+-- The settings of a connection: calls need no flush, and the indexes whatever the statistics say;
+-- a session may wait for as long as it likes.
+CREATE OR REPLACE FUNCTION holdfast.configure() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config(name, setting, false)
+  FROM (VALUES
+    ('synchronous_commit', 'off'),
+    ('enable_seqscan', 'off'),
+    ('enable_bitmapscan', 'off'),
+    ('plan_cache_mode', 'force_generic_plan'),
+    ('jit', 'off'),
+    ('statement_timeout', '0'),
+    ('lock_timeout', '0'),
+    ('idle_session_timeout', '0') -- since 14
+  ) wanted (name, setting)
+  WHERE EXISTS (SELECT FROM pg_settings s WHERE s.name = wanted.name);
+END $$;
+
+-- Reports a change of a request to the watchers of the bucket.
+CREATE OR REPLACE FUNCTION holdfast.emit(
+  in_bucket text, in_key text, own int, in_type text,
+  in_session int, in_number int, in_mode "char", in_token bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  payload text;
+  event_id bigint;
+BEGIN
+  IF NOT EXISTS (
+    SELECT FROM holdfast.watchers w
+    WHERE w.bucket = in_bucket AND holdfast.alive(w.session, own)
+  ) THEN
+    RETURN;
+  END IF;
+  payload := json_build_object(
+    'type', in_type, 'key', in_key, 'session', in_session, 'number', in_number,
+    'mode', in_mode, 'token', in_token::text,
+    'time', extract(epoch FROM clock_timestamp()) * 1000,
+    'agent', (SELECT s.agent FROM holdfast.sessions s WHERE s.session = in_session)
+  );
+  IF octet_length(payload) > 7900 THEN
+    DELETE FROM holdfast.events e WHERE e.id IN (
+      SELECT o.id FROM holdfast.events o
+      WHERE o.made < clock_timestamp() - interval '1 minute'
+      FOR UPDATE SKIP LOCKED
+    );
+    INSERT INTO holdfast.events (event) VALUES (payload) RETURNING id INTO event_id;
+    payload := '@' || event_id;
+  END IF;
+  PERFORM pg_notify('holdfast_w_' || left(md5(in_bucket), 16), payload);
+END $$;
+
+-- Milliseconds until the next hold limit of the holders; null: none.
+CREATE OR REPLACE FUNCTION holdfast.next_limit(in_bucket text, in_key text) RETURNS float8
+LANGUAGE plpgsql AS $$
+DECLARE
+  first_waiting bigint;
+BEGIN
+  SELECT r.ticket INTO first_waiting FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w' ORDER BY r.ticket LIMIT 1;
+  RETURN (
+    SELECT extract(epoch FROM min(r.hold_until) - clock_timestamp()) * 1000
+    FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
+      AND r.ticket < coalesce(first_waiting, 9223372036854775807)
+  );
+END $$;
+
+-- Notifies the session of a waiting request of its blocker.
+CREATE OR REPLACE FUNCTION holdfast.notify_blocker(in_bucket text, in_key text, in_ticket bigint)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  waiting record;
+  ahead record;
+BEGIN
+  SELECT r.session, r.number INTO waiting FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket = in_ticket AND r.state = 'w';
+  SELECT r.session, r.state INTO ahead FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < in_ticket AND r.state <> 'g'
+  ORDER BY r.ticket DESC LIMIT 1;
+  PERFORM pg_notify(
+    'holdfast_' || waiting.session,
+    concat_ws(
+      ' ', 'b', waiting.number,
+      CASE WHEN ahead.session <> waiting.session THEN ahead.session ELSE 0 END,
+      CASE WHEN ahead.state = 'h' THEN holdfast.next_limit(in_bucket, in_key) END
+    )
+  );
+END $$;
+
+-- Takes a lock from its holder: the row of a dead session is deleted, else it is gone.
+CREATE OR REPLACE FUNCTION holdfast.lose(
+  in_bucket text, in_key text, own int, in_reason text,
+  in_session int, in_number int, in_mode "char", in_token bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF in_reason = 'died' THEN
+    DELETE FROM holdfast.requests r WHERE r.session = in_session AND r.number = in_number;
+  ELSE
+    UPDATE holdfast.requests r SET state = 'g', why = in_reason
+    WHERE r.session = in_session AND r.number = in_number;
+    PERFORM pg_notify('holdfast_' || in_session, concat_ws(' ', 'l', in_number, in_reason));
+  END IF;
+  PERFORM holdfast.emit(
+    in_bucket, in_key, own, in_reason, in_session, in_number, in_mode, in_token
+  );
+END $$;
+
+-- Standard: Web Locks, "process the lock request queue", for the waiting rows behind a ticket; none
+-- is before it. Deletes the rows of dead sessions at the head. in_holders is 0 if it is known that
+-- there are none. in_changed: the first waiting row has another blocker than before. Returns the
+-- ticket of the first row that still waits.
+CREATE OR REPLACE FUNCTION holdfast.serve(
+  in_bucket text, in_key text, own int, in_epoch bigint,
+  in_after bigint, in_holders int, in_changed boolean
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  waiting record;
+  exclusive int := in_holders;
+  shared int := in_holders;
+  after_ticket bigint := in_after;
+  changed boolean := in_changed;
+  new_token bigint;
+  is_watched boolean;
+BEGIN
+  LOOP
+    SELECT r.ticket, r.session, r.number, r.mode, r.max_shared, r.hold_ms INTO waiting
+    FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > after_ticket AND r.state = 'w'
+    ORDER BY r.ticket LIMIT 1;
+    IF NOT FOUND THEN
+      RETURN NULL;
+    END IF;
+
+    IF NOT holdfast.alive(waiting.session, own) THEN
+      PERFORM holdfast.lose(
+        in_bucket, in_key, own, 'died', waiting.session, waiting.number, waiting.mode, NULL
+      );
+      changed := true;
+      CONTINUE;
+    END IF;
+
+    IF exclusive IS NULL THEN
+      SELECT count(*) FILTER (WHERE r.mode = 'x'), count(*) FILTER (WHERE r.mode = 's')
+      INTO exclusive, shared FROM holdfast.requests r
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < waiting.ticket AND r.state = 'h';
+    END IF;
+    -- lib/backends/grantable.js
+    EXIT WHEN exclusive > 0;
+    IF waiting.mode = 'x' THEN
+      EXIT WHEN shared > 0;
+      exclusive := 1;
+    ELSE
+      EXIT WHEN waiting.max_shared > 0 AND shared >= waiting.max_shared;
+      shared := shared + 1;
+    END IF;
+
+    new_token := (in_epoch << 32) + nextval('holdfast.counter');
+    UPDATE holdfast.requests r
+    SET state = 'h', token = new_token, granted = clock_timestamp(),
+      hold_until = CASE WHEN r.hold_ms > 0
+        THEN clock_timestamp() + least(r.hold_ms, 1e12) * interval '1 millisecond' END
+    WHERE r.session = waiting.session AND r.number = waiting.number
+    RETURNING EXISTS (SELECT FROM holdfast.watchers w WHERE w.bucket = in_bucket) INTO is_watched;
+    PERFORM pg_notify(
+      'holdfast_' || waiting.session, concat_ws(' ', 'g', waiting.number, new_token)
+    );
+    IF is_watched THEN
+      PERFORM holdfast.emit(
+        in_bucket, in_key, own, 'granted',
+        waiting.session, waiting.number, waiting.mode, new_token
+      );
+    END IF;
+    after_ticket := waiting.ticket;
+    changed := waiting.hold_ms > 0; -- the row behind it has the same blocker, with a hold limit
+  END LOOP;
+
+  IF changed THEN
+    PERFORM holdfast.notify_blocker(in_bucket, in_key, waiting.ticket);
+  END IF;
+  RETURN waiting.ticket;
+END $$;
+
+-- Deletes the holders that have died, takes the lock from those whose hold limit has passed, and
+-- serves the queue. Returns whether anything changed.
+CREATE OR REPLACE FUNCTION holdfast.tidy(in_bucket text, in_key text, own int, in_epoch bigint)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  first_waiting bigint;
+  holder record;
+  changed boolean := false;
+BEGIN
+  SELECT r.ticket INTO first_waiting FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w' ORDER BY r.ticket LIMIT 1;
+  FOR holder IN
+    SELECT h.* FROM (
+      SELECT r.session, r.number, r.mode, r.token,
+        r.hold_until <= clock_timestamp() is_late, holdfast.alive(r.session, own) lives
+      FROM holdfast.requests r
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
+        AND r.ticket < coalesce(first_waiting, 9223372036854775807)
+      ORDER BY r.ticket
+    ) h
+    WHERE h.is_late OR NOT h.lives
+  LOOP
+    PERFORM holdfast.lose(
+      in_bucket, in_key, own, CASE WHEN holder.lives THEN 'expired' ELSE 'died' END,
+      holder.session, holder.number, holder.mode, holder.token
+    );
+    changed := true;
+  END LOOP;
+  IF first_waiting IS NULL THEN
+    RETURN changed;
+  END IF;
+  RETURN holdfast.serve(in_bucket, in_key, own, in_epoch, first_waiting - 1, NULL, changed)
+    IS DISTINCT FROM first_waiting OR changed;
+END $$;
+
+-- Takes the lock from all holders; returns the ticket before the first waiting row, or null.
+CREATE OR REPLACE FUNCTION holdfast.steal(in_bucket text, in_key text, own int) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+  first_waiting bigint;
+  holder record;
+BEGIN
+  SELECT r.ticket INTO first_waiting FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w' ORDER BY r.ticket LIMIT 1;
+  FOR holder IN
+    SELECT r.session, r.number, r.mode, r.token, r.hold_until <= clock_timestamp() is_late
+    FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
+      AND r.ticket < coalesce(first_waiting, 9223372036854775807)
+    ORDER BY r.ticket
+  LOOP
+    PERFORM holdfast.lose(
+      in_bucket, in_key, own,
+      CASE
+        WHEN NOT holdfast.alive(holder.session, own) THEN 'died'
+        WHEN holder.is_late THEN 'expired'
+        ELSE 'stolen'
+      END,
+      holder.session, holder.number, holder.mode, holder.token
+    );
+  END LOOP;
+  RETURN first_waiting - 1;
+END $$;
+
+-- Standard: Web Locks, "request a lock". in_flags: 1 ifAvailable, 2 steal. Returns
+--   g <token>         the request holds the lock
+--   m                 it was not available
+--   w <session> <ms>  it waits: its blocker (0: the own session) and the time to the next hold
+--                     limit, if there is one
+CREATE OR REPLACE FUNCTION holdfast.enter(
+  in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_mode "char",
+  in_flags int, in_max_shared int, in_hold_ms float8, in_details text
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  ahead record;
+  stolen bigint;
+  is_granted boolean := true;
+  serial bigint;
+  new_token bigint;
+  is_watched boolean;
+BEGIN
+  PERFORM pg_advisory_xact_lock(1212368709, holdfast.name_lock(in_bucket, in_key));
+  IF in_flags & 2 <> 0 THEN
+    stolen := holdfast.steal(in_bucket, in_key, own);
+  ELSE
+    FOR attempt IN 1..2 LOOP
+      SELECT r.session, r.state, r.mode INTO ahead FROM holdfast.requests r
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.state <> 'g'
+      ORDER BY r.ticket DESC LIMIT 1;
+      EXIT WHEN NOT FOUND;
+      -- lib/backends/grantable.js
+      is_granted := ahead.state = 'h' AND ahead.mode = 's' AND in_mode = 's' AND (
+        in_max_shared = 0 OR in_max_shared > (
+          SELECT count(*) FROM holdfast.requests r
+          WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
+        )
+      );
+      EXIT WHEN is_granted OR attempt = 2;
+      EXIT WHEN NOT holdfast.tidy(in_bucket, in_key, own, in_epoch);
+      is_granted := true;
+    END LOOP;
+  END IF;
+  IF NOT is_granted AND in_flags & 1 <> 0 THEN
+    RETURN 'm';
+  END IF;
+
+  serial := nextval('holdfast.counter');
+  IF is_granted THEN
+    new_token := (in_epoch << 32) + serial;
+  END IF;
+  INSERT INTO holdfast.requests (
+    bucket, key, ticket, session, number, mode, state, max_shared, hold_ms, granted, hold_until,
+    token, details
+  ) VALUES (
+    in_bucket, in_key, coalesce(stolen, serial), own, in_number, in_mode,
+    CASE WHEN is_granted THEN 'h' ELSE 'w' END, in_max_shared, in_hold_ms,
+    CASE WHEN is_granted THEN clock_timestamp() END,
+    CASE WHEN is_granted AND in_hold_ms > 0
+      THEN clock_timestamp() + least(in_hold_ms, 1e12) * interval '1 millisecond' END,
+    new_token, in_details
+  ) RETURNING EXISTS (SELECT FROM holdfast.watchers w WHERE w.bucket = in_bucket) INTO is_watched;
+  IF is_watched THEN
+    PERFORM holdfast.emit(
+      in_bucket, in_key, own, CASE WHEN is_granted THEN 'granted' ELSE 'queued' END,
+      own, in_number, in_mode, new_token
+    );
+  END IF;
+  IF stolen IS NOT NULL THEN
+    PERFORM holdfast.notify_blocker(in_bucket, in_key, stolen + 1);
+  END IF;
+  IF is_granted THEN
+    RETURN 'g ' || new_token;
+  END IF;
+  RETURN concat_ws(
+    ' ', 'w', CASE WHEN ahead.session <> own THEN ahead.session ELSE 0 END,
+    holdfast.next_limit(in_bucket, in_key)
+  );
+END $$;
+
+-- Serves the queue after a row was deleted. Returns the ticket of the row directly behind it.
+CREATE OR REPLACE FUNCTION holdfast.settle(
+  in_bucket text, in_key text, own int, in_epoch bigint,
+  in_ticket bigint, in_state "char", in_mode "char"
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  behind record;
+  other "char";
+BEGIN
+  SELECT r.ticket, r.state INTO behind FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > in_ticket AND r.state <> 'g'
+  ORDER BY r.ticket LIMIT 1;
+  IF NOT FOUND THEN
+    RETURN 9223372036854775807;
+  END IF;
+
+  IF behind.state = 'h' THEN
+    -- Among shared holders. The last row shows whether there is a queue.
+    SELECT r.state INTO other FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.state <> 'g'
+    ORDER BY r.ticket DESC LIMIT 1;
+    IF other = 'w' THEN
+      PERFORM holdfast.serve(in_bucket, in_key, own, in_epoch, behind.ticket, NULL, false);
+    END IF;
+  ELSIF in_state = 'h' AND in_mode = 'x' THEN
+    PERFORM holdfast.serve(in_bucket, in_key, own, in_epoch, in_ticket, 0, true);
+  ELSE
+    SELECT r.state INTO other FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < in_ticket AND r.state <> 'g'
+    ORDER BY r.ticket DESC LIMIT 1;
+    IF other = 'w' THEN
+      PERFORM holdfast.notify_blocker(in_bucket, in_key, behind.ticket);
+    ELSE
+      PERFORM holdfast.serve(in_bucket, in_key, own, in_epoch, in_ticket, NULL, true);
+    END IF;
+  END IF;
+  RETURN behind.ticket;
+END $$;
+
+-- Standard: Web Locks, "release the lock" and "abort the request". in_why: 'timedout', or ''.
+-- Returns null, or the reason if the lock was lost before. Has no effect the second time.
+CREATE OR REPLACE FUNCTION holdfast.leave(
+  in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_why text
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  request record;
+  reason text;
+BEGIN
+  PERFORM pg_advisory_xact_lock(1212368709, holdfast.name_lock(in_bucket, in_key));
+  DELETE FROM holdfast.requests r WHERE r.session = own AND r.number = in_number
+  RETURNING r.ticket, r.state, r.mode, r.token, r.why,
+    r.state = 'h' AND r.hold_until <= clock_timestamp() AS is_late,
+    EXISTS (SELECT FROM holdfast.watchers w WHERE w.bucket = in_bucket) AS is_watched,
+    EXISTS (
+      SELECT FROM holdfast.requests n
+      WHERE n.bucket = in_bucket AND n.key = in_key AND n.ticket > r.ticket AND n.state <> 'g'
+    ) AS has_followers
+  INTO request;
+  IF NOT FOUND OR request.state = 'g' THEN
+    RETURN request.why;
+  END IF;
+  IF request.is_late THEN
+    reason := 'expired';
+  END IF;
+  IF request.is_watched THEN
+    PERFORM holdfast.emit(
+      in_bucket, in_key, own,
+      CASE
+        WHEN request.state = 'h' THEN coalesce(reason, 'released')
+        WHEN in_why = 'timedout' THEN 'timedout'
+        ELSE 'aborted'
+      END,
+      own, in_number, request.mode, request.token
+    );
+  END IF;
+  IF request.has_followers THEN
+    PERFORM holdfast.settle(
+      in_bucket, in_key, own, in_epoch, request.ticket, request.state, request.mode
+    );
+  END IF;
+  RETURN reason;
+END $$;
+
+-- Takes the locks of names, in the order of their hashes.
+CREATE OR REPLACE FUNCTION holdfast.lock_names(in_bucket text, in_keys text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  hash int;
+BEGIN
+  FOR hash IN
+    SELECT DISTINCT holdfast.name_lock(in_bucket, k) FROM unnest(in_keys) k ORDER BY 1
+  LOOP
+    PERFORM pg_advisory_xact_lock(1212368709, hash);
+  END LOOP;
+END $$;
+
+-- Several operations in one transaction, in their order, on at most 50 names:
+--   ["e", key, number, mode, flags, max_shared, hold_ms, details]  enter()
+--   ["l", key, number, why]                                        leave()
+-- Returns the answer of each.
+CREATE OR REPLACE FUNCTION holdfast.step(in_bucket text, own int, in_epoch bigint, in_ops jsonb)
+RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+  op jsonb;
+  answers text[] := '{}';
+  answer text;
+BEGIN
+  IF jsonb_array_length(in_ops) > 1 THEN
+    PERFORM holdfast.lock_names(
+      in_bucket, (SELECT array_agg(o ->> 1) FROM jsonb_array_elements(in_ops) o)
+    );
+  END IF;
+  FOR i IN 0 .. jsonb_array_length(in_ops) - 1 LOOP
+    op := in_ops -> i;
+    IF op ->> 0 = 'e' THEN
+      answer := holdfast.enter(
+        in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, (op ->> 3)::"char", (op ->> 4)::int,
+        (op ->> 5)::int, (op ->> 6)::float8, op ->> 7
+      );
+    ELSE
+      answer := holdfast.leave(in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, op ->> 3);
+    END IF;
+    answers := array_append(answers, answer);
+  END LOOP;
+  RETURN answers;
+END $$;
+
+-- Removes all rows of sessions, at most 50 names a call, and serves the queues. Returns how many
+-- names are left.
+CREATE OR REPLACE FUNCTION holdfast.remove(
+  in_bucket text, in_sessions int[], own int, in_epoch bigint, in_died boolean
+) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  keys text[];
+  request record;
+  previous_key text := '';
+  covered bigint;
+  left_over int;
+BEGIN
+  SELECT array_agg(k.key) INTO keys FROM (
+    SELECT DISTINCT r.key FROM holdfast.requests r WHERE r.session = ANY (in_sessions) LIMIT 50
+  ) k;
+  PERFORM holdfast.lock_names(in_bucket, keys);
+  -- All are deleted before a queue is served: none of them is granted when another one leaves.
+  FOR request IN
+    WITH deleted AS (
+      DELETE FROM holdfast.requests r
+      WHERE r.session = ANY (in_sessions) AND r.key = ANY (keys)
+      RETURNING r.key, r.ticket, r.session, r.number, r.mode, r.state, r.token
+    )
+    SELECT * FROM deleted d WHERE d.state <> 'g' ORDER BY d.key, d.ticket
+  LOOP
+    PERFORM holdfast.emit(
+      in_bucket, request.key, own,
+      CASE WHEN in_died THEN 'died' WHEN request.state = 'h' THEN 'released' ELSE 'aborted' END,
+      request.session, request.number, request.mode, request.token
+    );
+    -- Of neighbours in the queue, the first one settles for all.
+    IF request.key <> previous_key OR request.ticket > covered THEN
+      covered := holdfast.settle(
+        in_bucket, request.key, own, in_epoch, request.ticket, request.state, request.mode
+      );
+      previous_key := request.key;
+    END IF;
+  END LOOP;
+
+  SELECT count(DISTINCT r.key) INTO left_over FROM holdfast.requests r
+  WHERE r.session = ANY (in_sessions);
+  IF left_over = 0 THEN
+    DELETE FROM holdfast.watchers w WHERE (w.bucket, w.session) IN (
+      SELECT o.bucket, o.session FROM holdfast.watchers o
+      WHERE o.session = ANY (in_sessions) FOR UPDATE SKIP LOCKED
+    );
+    DELETE FROM holdfast.sessions s WHERE s.session IN (
+      SELECT o.session FROM holdfast.sessions o
+      WHERE o.session = ANY (in_sessions) FOR UPDATE SKIP LOCKED
+    );
+  END IF;
+  RETURN left_over;
+END $$;
+
+-- Removes the requests of a session that has died, at most 50 names a call. Returns how many names
+-- are left, or -1: the session lives.
+CREATE OR REPLACE FUNCTION holdfast.bury(
+  in_bucket text, in_session int, own int, in_epoch bigint
+) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  IF holdfast.alive(in_session, own) THEN
+    RETURN -1;
+  END IF;
+  RETURN holdfast.remove(in_bucket, ARRAY[in_session], own, in_epoch, true);
+END $$;
+
+-- Begins a session on this connection, which has none. Also removes sessions of the bucket that
+-- have died: at most 50 names, the next ones in the next call.
+CREATE OR REPLACE FUNCTION holdfast.open(
+  in_bucket text, in_agent text, OUT session int, OUT epoch bigint
+) LANGUAGE plpgsql AS $$
+DECLARE
+  dead int[];
+BEGIN
+  PERFORM holdfast.configure();
+  LOOP
+    session := nextval('holdfast.session_numbers');
+    IF pg_try_advisory_lock(1212368708, session) THEN
+      EXIT WHEN NOT EXISTS (SELECT FROM holdfast.sessions s WHERE s.session = open.session)
+        AND NOT EXISTS (SELECT FROM holdfast.requests r WHERE r.session = open.session)
+        AND NOT EXISTS (SELECT FROM holdfast.watchers w WHERE w.session = open.session);
+      PERFORM pg_advisory_unlock(1212368708, session);
+    END IF;
+  END LOOP;
+
+  SELECT e.epoch INTO epoch FROM holdfast.epoch e;
+  IF NOT FOUND THEN
+    PERFORM pg_advisory_xact_lock(1212368710, 0);
+    SELECT e.epoch INTO epoch FROM holdfast.epoch e;
+    IF NOT FOUND THEN
+      PERFORM set_config('synchronous_commit', 'on', true);
+      epoch := greatest(
+        (SELECT max(l.epoch) + 1 FROM holdfast.last_epoch l),
+        floor(extract(epoch FROM clock_timestamp() - timestamptz '2025-01-01 00:00:00+00'))
+      );
+      DELETE FROM holdfast.last_epoch;
+      INSERT INTO holdfast.last_epoch VALUES (open.epoch);
+      INSERT INTO holdfast.epoch VALUES (open.epoch);
+    END IF;
+  END IF;
+
+  dead := ARRAY(
+    SELECT s.session FROM holdfast.sessions s
+    WHERE s.bucket = in_bucket AND NOT holdfast.alive(s.session, open.session) LIMIT 50
+  );
+  IF cardinality(dead) > 0 THEN
+    PERFORM holdfast.remove(in_bucket, dead, session, epoch, true);
+  END IF;
+  INSERT INTO holdfast.sessions (session, bucket, agent)
+  VALUES (open.session, in_bucket, in_agent);
+END $$;
+
+-- Ends the own session, at most 50 names a call. Returns how many names are left; at 0 the session
+-- is over.
+CREATE OR REPLACE FUNCTION holdfast.close(in_bucket text, own int, in_epoch bigint) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+  left_over int := holdfast.remove(in_bucket, ARRAY[own], own, in_epoch, false);
+BEGIN
+  IF left_over = 0 THEN
+    PERFORM pg_advisory_unlock(1212368708, own);
+  END IF;
+  RETURN left_over;
+END $$;
+
+-- Enforces the hold limits of a name and deletes its holders that have died. Returns the
+-- milliseconds until the next hold limit; null: none.
+CREATE OR REPLACE FUNCTION holdfast.expire(in_bucket text, in_key text, own int, in_epoch bigint)
+RETURNS float8 LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(1212368709, holdfast.name_lock(in_bucket, in_key));
+  PERFORM holdfast.tidy(in_bucket, in_key, own, in_epoch);
+  RETURN holdfast.next_limit(in_bucket, in_key);
+END $$;
+
+-- The holders of a name, in the order of their grants. Expired and dead ones are left out.
+CREATE OR REPLACE FUNCTION holdfast.holders(in_bucket text, in_key text, own int, in_max int)
+RETURNS TABLE (
+  agent text, session int, number int, mode "char", ticket bigint, token bigint, max_shared int,
+  hold_ms float8, details text, waited_ms float8, held_ms float8
+) LANGUAGE plpgsql AS $$
+DECLARE
+  first_waiting bigint;
+BEGIN
+  SELECT r.ticket INTO first_waiting FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w' ORDER BY r.ticket LIMIT 1;
+  RETURN QUERY
+    SELECT s.agent, r.session, r.number, r.mode, r.ticket, r.token, r.max_shared,
+      r.hold_ms, r.details,
+      extract(epoch FROM r.granted - r.entered)::float8 * 1000,
+      extract(epoch FROM clock_timestamp() - r.granted)::float8 * 1000
+    FROM holdfast.requests r JOIN holdfast.sessions s ON s.session = r.session
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
+      AND r.ticket < coalesce(first_waiting, 9223372036854775807)
+      AND (r.hold_until > clock_timestamp()) IS NOT FALSE
+      AND holdfast.alive(r.session, own)
+    ORDER BY r.token LIMIT in_max;
+END $$;
+
+-- How many hold a name's lock.
+CREATE OR REPLACE FUNCTION holdfast.locked(
+  in_bucket text, in_key text, own int, OUT exclusive int, OUT shared int
+) LANGUAGE sql AS $$
+  SELECT count(*) FILTER (WHERE h.mode = 'x')::int, count(*) FILTER (WHERE h.mode = 's')::int
+  FROM holdfast.holders(in_bucket, in_key, own, NULL) h
+$$;
+
+-- All requests of a bucket at one moment: the held ones in the order of their grants, the waiting
+-- ones in the order of their queues. Lost, expired and dead ones are left out.
+CREATE OR REPLACE FUNCTION holdfast.inspect(in_bucket text, own int)
+RETURNS TABLE (
+  key text, state "char", agent text, session int, number int, mode "char", ticket bigint,
+  token bigint, max_shared int, hold_ms float8, details text, waited_ms float8, held_ms float8
+) LANGUAGE sql AS $$
+  SELECT r.key, r.state, s.agent, r.session, r.number, r.mode, r.ticket,
+    r.token, r.max_shared, r.hold_ms, r.details,
+    extract(epoch FROM coalesce(r.granted, clock_timestamp()) - r.entered)::float8 * 1000,
+    extract(epoch FROM clock_timestamp() - r.granted)::float8 * 1000
+  FROM (
+    SELECT * FROM holdfast.sessions o
+    WHERE o.bucket = in_bucket AND holdfast.alive(o.session, own)
+    OFFSET 0
+  ) s JOIN holdfast.requests r ON r.session = s.session
+  WHERE r.bucket = in_bucket AND r.state <> 'g'
+    AND (r.hold_until > clock_timestamp()) IS NOT FALSE
+  ORDER BY r.state, r.token, r.ticket
+$$;
+
+-- Sends the events of a bucket from now on, while the session lives.
+CREATE OR REPLACE FUNCTION holdfast.watch(in_bucket text, own int) RETURNS void
+LANGUAGE sql AS $$
+  INSERT INTO holdfast.watchers VALUES (in_bucket, own) ON CONFLICT DO NOTHING
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.unwatch(in_bucket text, own int) RETURNS void
+LANGUAGE sql AS $$
+  DELETE FROM holdfast.watchers w WHERE w.bucket = in_bucket AND w.session = own
+$$;
+
+-- An event that was too long for its notification; null if it is older than a minute.
+CREATE OR REPLACE FUNCTION holdfast.event(in_id bigint) RETURNS text LANGUAGE sql AS $$
+  SELECT e.event FROM holdfast.events e WHERE e.id = in_id
+$$;
+
+INSERT INTO holdfast.version SELECT ${VERSION} WHERE NOT EXISTS (SELECT FROM holdfast.version);
+`;
+
+/** One client at a time creates the schema. */
+const LOCK_SCHEMA = 'SELECT pg_advisory_xact_lock(1212368710, 1)';
+
+/** The whole as one transaction, for a program like psql; it can be run again. */
+const SCRIPT = `BEGIN;\n${LOCK_SCHEMA};\n${SCHEMA}COMMIT;\n`;
+
+const UNDEFINED_TABLE = '42P01';
+
+/** @typedef {{ query(text: string): Promise<{ rows: any[] }> }} Client  of pg, in no transaction */
+
+/**
+ * @param {Client} client
+ * @returns {Promise<number | undefined>} undefined: there is no schema
+ */
+async function readVersion(client) {
+  try {
+    const { rows } = await client.query('SELECT version FROM holdfast.version');
+    return rows[0]?.version;
+  } catch (error) {
+    if (/** @type {{ code?: unknown }} */ (error).code === UNDEFINED_TABLE) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Creates the schema if there is none; many clients may do so at once.
+ * @param {Client} client
+ * @returns {Promise<number>} the version of the schema, which may be another one
+ */
+async function ensureSchema(client) {
+  const version = await readVersion(client);
+  if (version !== undefined) return version;
+  await client.query(`BEGIN; ${LOCK_SCHEMA}`);
+  try {
+    const { rows } = await client.query(`SELECT to_regclass('holdfast.version') AS found`);
+    if (rows[0].found === null) await client.query(SCHEMA);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {}); // the connection is lost
+    throw error;
+  }
+  return (await readVersion(client)) ?? VERSION;
+}
+
+/**
+ * The rights that another role than the owner of the schema needs.
+ * @param {string} role
+ */
+function grantsFor(role) {
+  const name = `"${role.replaceAll('"', '""')}"`;
+  return `GRANT USAGE ON SCHEMA holdfast TO ${name};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA holdfast TO ${name};
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA holdfast TO ${name};
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA holdfast TO ${name};
+`;
+}
+
+module.exports = { VERSION, SCRIPT, ensureSchema, grantsFor, readVersion };
