@@ -25,6 +25,12 @@ function openEtcd({ url, bucket }) {
   return openEtcdBackend(url.href, { bucket });
 }
 
+/** @type {(address: Address) => LockBackend} */
+function openPostgres({ url, bucket }) {
+  const { openPostgresBackend } = require('./postgres/backend.js');
+  return openPostgresBackend(url.href, { bucket });
+}
+
 /** Opens a backend, by scheme. A module is loaded when its scheme is used. */
 const OPENERS = {
   /** @type {(address: Address) => LockBackend} */
@@ -44,13 +50,15 @@ const OPENERS = {
   },
   'etcd:': openEtcd,
   'etcds:': openEtcd,
+  'postgres:': openPostgres,
+  'postgresql:': openPostgres,
 };
 
 /** Schemes whose path is a directory of this machine. */
 const DIRECTORY_SCHEMES = ['shm:', 'broker:'];
 
 /** URLs with several hosts, which the URL standard does not know. */
-const CLUSTER_PATTERN = /^(etcds?:)\/\//i;
+const CLUSTER_PATTERN = /^(etcds?:|postgres(?:ql)?:)\/\//i;
 
 /** @typedef {keyof typeof OPENERS} Scheme */
 
@@ -94,8 +102,9 @@ function toClusterAddress(protocol, text, options) {
   if (options.directory !== undefined) {
     throw new TypeError("The member 'directory' cannot be used with a cluster");
   }
-  const { toClusterOptions } = require('./etcd/cluster-options.js');
-  toClusterOptions(text); // throws now if the URL is wrong
+  // Throws now if the URL is wrong.
+  if (protocol.startsWith('etcd')) require('./etcd/cluster-options.js').toClusterOptions(text);
+  else require('./postgres/postgres-options.js').toPostgresOptions(text);
   return { ...options, url: { protocol, href: text } };
 }
 

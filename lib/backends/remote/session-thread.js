@@ -11,6 +11,7 @@ const { inSessions, SharedState } = require('./shared-state.js');
 
 const ENGINES = {
   etcd: () => require('../etcd/engine.js'),
+  postgres: () => require('../postgres/engine.js'),
 };
 
 /** @type {{ engine: EngineName, port: import('node:worker_threads').MessagePort, options: any,

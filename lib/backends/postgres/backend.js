@@ -1,0 +1,30 @@
+'use strict';
+
+const { RemoteBackend } = require('../remote/backend.js');
+const { loadPg } = require('./connection.js');
+const { toPostgresOptions } = require('./postgres-options.js');
+
+/** @type {import('../remote/backend.js').Engine} */
+const ENGINE = { name: 'postgres', server: 'PostgreSQL', maxNameUnits: 2 ** 20 };
+
+/**
+ * Locks of all machines that reach a database.
+ * @param {string} url  `postgres://user@host:5432/database?ttl=10`
+ * @param {import('./postgres-options.js').GivenOptions} [given]
+ * @returns {RemoteBackend}
+ * @throws TypeError where the URL is not understood, DOMException where pg is missing
+ */
+function openPostgresBackend(url, given = {}) {
+  const options = toPostgresOptions(url, given);
+  loadPg(); // a missing library is reported here, not in the other thread
+  const { bucket, place, ttlMs } = options;
+  return new RemoteBackend(ENGINE, {
+    bucket,
+    place: `${place}/${bucket}`,
+    table: JSON.stringify([place, bucket]),
+    ttlMs,
+    options,
+  });
+}
+
+module.exports = { openPostgresBackend };

@@ -1,0 +1,135 @@
+'use strict';
+
+const { invalidStateError } = require('../../errors.js');
+const { ensureSchema, VERSION } = require('./schema.js');
+
+/** @typedef {import('./postgres-options.js').PostgresOptions} PostgresOptions */
+
+const MISSING =
+  'Locks in PostgreSQL need the package pg, which is an optional peer dependency of holdfast: ' +
+  'npm install pg';
+
+/**
+ * @returns {any} the module `pg`
+ * @throws DOMException InvalidStateError when it is missing
+ */
+function loadPg() {
+  try {
+    // @ts-ignore -- it has its types in a package of its own
+    return require('pg');
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
+    throw invalidStateError(MISSING);
+  }
+}
+
+const MIN_VERSION = 130_000;
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+const ABOUT_SERVER = `
+  SELECT pg_is_in_recovery() AS "isStandby", pg_backend_pid() AS pid,
+    current_setting('server_version_num')::int AS version,
+    current_setting('server_version') AS "versionText"`;
+
+/**
+ * The server ends a connection within the TTL if the client's machine is not there any more: by the
+ * network, where it is silent, and during a call. The last two are not in each version.
+ */
+const LIMIT_SILENCE = `
+  SELECT set_config(name, setting, false)
+  FROM (VALUES ('tcp_keepalives_idle', $1), ('tcp_keepalives_interval', $2),
+    ('tcp_keepalives_count', '2'), ('tcp_user_timeout', $3),
+    ('client_connection_check_interval', $3)) wanted (name, setting)
+  WHERE EXISTS (SELECT FROM pg_settings s WHERE s.name = wanted.name)`;
+
+/**
+ * @param {any} client
+ * @param {PostgresOptions} options
+ */
+async function checkServer(client, { isPooled }) {
+  const { rows } = await client.query(ABOUT_SERVER);
+  const [{ isStandby, pid, version, versionText }] = rows;
+  if (version < MIN_VERSION) {
+    throw invalidStateError(`PostgreSQL ${versionText} is too old: locks need 13 or later`);
+  }
+  if (isStandby) throw new Error('the server is a standby, which takes no changes');
+  if (pid !== client.processID && !isPooled) {
+    throw invalidStateError(
+      'A connection pooler answers in place of PostgreSQL. Locks need a session of their own: ' +
+        'give the address of the server, or, if the pooler has pool_mode = session, ?pooler=session',
+    );
+  }
+}
+
+/** Creates the schema if it is missing. @param {any} client */
+async function checkSchema(client) {
+  let version;
+  try {
+    version = await ensureSchema(client);
+  } catch (/** @type {any} */ error) {
+    if (error.code !== INSUFFICIENT_PRIVILEGE) throw error;
+    throw new DOMException(
+      `The schema 'holdfast' is missing, or this role may not use it (${error.message}). ` +
+        "An administrator's: npx holdfast postgres --schema | psql",
+      'SecurityError',
+    );
+  }
+  if (version === VERSION) return;
+  throw invalidStateError(
+    `The schema 'holdfast' has version ${version}, this package needs ${VERSION}: ` +
+      'use the same version of the package everywhere',
+  );
+}
+
+/**
+ * @param {PostgresOptions} options
+ * @param {object} config  of pg, for one host
+ * @param {() => void} onEnd  of the connection
+ */
+async function connectTo(options, config, onEnd) {
+  const { Client } = loadPg();
+  const { ttlMs } = options;
+  const client = new Client({
+    application_name: 'holdfast',
+    connectionTimeoutMillis: ttlMs,
+    keepAlive: true,
+    ...config,
+  });
+  client.on('error', onEnd);
+  client.on('end', onEnd);
+  try {
+    await client.connect();
+    await checkServer(client, options);
+    const seconds = ttlMs / 1000;
+    const [idle, interval] = [seconds / 3, seconds / 6].map((s) =>
+      String(Math.max(1, Math.floor(s))),
+    );
+    const timeout = String(Math.floor((2 * ttlMs) / 3));
+    await client.query(LIMIT_SILENCE, [idle, interval, timeout]);
+    return client;
+  } catch (error) {
+    client.connection.stream.destroy();
+    throw error;
+  }
+}
+
+/**
+ * A connection to the first of the hosts that takes changes.
+ * @param {PostgresOptions} options
+ * @param {() => void} onEnd  of the connection
+ * @returns {Promise<any>} a client of pg
+ */
+async function connect(options, onEnd) {
+  let failure;
+  for (const config of options.configs) {
+    try {
+      return await connectTo(options, config, onEnd);
+    } catch (error) {
+      failure = error;
+      if (error instanceof DOMException) throw error;
+    }
+  }
+  throw failure;
+}
+
+module.exports = { checkSchema, connect, loadPg };

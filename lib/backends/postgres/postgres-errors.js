@@ -1,0 +1,42 @@
+'use strict';
+
+// The classes of SQLSTATE: PostgreSQL, Appendix A.
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+const INVALID_AUTHORIZATION = /^28/;
+const INSUFFICIENT_RESOURCES = /^53/;
+const TOO_MANY_CONNECTIONS = '53300';
+const INVALID_CATALOG_NAME = '3D000';
+const QUERY_CANCELED = '57014';
+
+/** @param {any} error */
+const isRefusal = ({ code }) =>
+  code === INSUFFICIENT_PRIVILEGE ||
+  code === INVALID_CATALOG_NAME ||
+  INVALID_AUTHORIZATION.test(code);
+
+/**
+ * Whether no later attempt can succeed unless an administrator changes something.
+ * @param {any} error
+ */
+const isFinal = (error) => error instanceof DOMException || isRefusal(error);
+
+/** Whether the server has answered, rather than the connection failed. @param {any} error */
+const isAnswer = ({ severity }) => severity === 'ERROR';
+
+/**
+ * The lock manager's exception for a failure, as it crosses to the agent's thread.
+ * @param {any} error
+ * @returns {import('../remote/request-table.js').ErrorMessage}
+ */
+function describe(error) {
+  const { code = '', message, name } = error;
+  if (error instanceof DOMException) return { name, message };
+  const text = `PostgreSQL refuses it: ${message}`;
+  if (isRefusal(error)) return { name: 'SecurityError', message: text };
+  const isForSpace = INSUFFICIENT_RESOURCES.test(code) && code !== TOO_MANY_CONNECTIONS;
+  if (isForSpace) return { name: 'QuotaExceededError', message: text };
+  return { name: 'InvalidStateError', message: code === '' ? message : text };
+}
+
+module.exports = { QUERY_CANCELED, describe, isAnswer, isFinal };

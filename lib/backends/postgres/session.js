@@ -1,0 +1,672 @@
+'use strict';
+
+const { createHash } = require('node:crypto');
+const { hostname } = require('../host.js');
+const { pidNamespace } = require('../pid-namespace.js');
+const { SessionLost } = require('../remote/lock-session.js');
+const { steadyNow } = require('../remote/steady-clock.js');
+const { Backoff } = require('../remote/backoff.js');
+const { WaitPath } = require('../wait-path.js');
+const { clearInterval, clearTimeout, setInterval, setTimeout } = require('../../time.js');
+const { checkSchema, connect } = require('./connection.js');
+const { DeathWatch } = require('./death-watch.js');
+const { fromDetails, toAscii, toDetails, toKey, toName } = require('./names.js');
+const { isAnswer } = require('./postgres-errors.js');
+
+/** @typedef {import('../remote/lock-session.js').OwnRequest} OwnRequest */
+/** @typedef {import('../remote/lock-session.js').RemoteRequest} RemoteRequest */
+/** @typedef {import('../remote/lock-session.js').Session} Session */
+/** @typedef {import('../remote/lock-session.js').SessionHost} SessionHost */
+/** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+/** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+
+/** A call that the session makes often; the server plans each once. */
+const CALLS = {
+  step: 'SELECT holdfast.step($1, $2, $3, $4)',
+  expire: 'SELECT holdfast.expire($1, $2, $3, $4)',
+  bury: 'SELECT holdfast.bury($1, $2, $3, $4)',
+  locked: 'SELECT exclusive, shared FROM holdfast.locked($1, $2, $3)',
+  ping: 'SELECT 1',
+};
+/** The holders, if they have died, of the locks that the session waits for. */
+const DEAD_HOLDERS = `
+  SELECT d.session FROM (
+    SELECT DISTINCT h.session
+    FROM (SELECT DISTINCT key FROM holdfast.requests WHERE session = $2 AND state = 'w') k
+      JOIN holdfast.requests h ON h.bucket = $1 AND h.key = k.key AND h.state = 'h'
+  ) d WHERE NOT holdfast.alive(d.session, $2)`;
+/** All of a name. */
+const QUEUE = `
+  SELECT session, number, mode, state, max_shared FROM holdfast.requests
+  WHERE bucket = $1 AND key = $2 AND state <> 'g' ORDER BY ticket`;
+
+const IF_AVAILABLE = 1;
+const STEAL = 2;
+const MAX_BATCH = 50;
+const MAX_BATCH_BYTES = 2 ** 18;
+/** Deaths that no notice reports: of one of several holders, or of a second blocker. */
+const SWEEP_MS = 1000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+/** So much of the TTL is left to the server when this side counts the session as lost. */
+const VALID_PART = 0.9;
+
+/** A request in this session. */
+class Entry {
+  isAnswered = false;
+  isHeld = false;
+  isLeaving = false;
+  /** The session that it waits for; 0: none, or its own. */
+  blocker = 0;
+  /** @type {LockLossReason | undefined} reported before the grant */
+  earlyLoss = undefined;
+
+  /** @param {RemoteRequest} request */
+  constructor(request) {
+    this.request = request;
+    this.key = toKey(request.name);
+  }
+
+  get number() {
+    return this.request.number;
+  }
+}
+
+/**
+ * @typedef {object} Operation  see holdfast.step()
+ * @property {unknown[]} args
+ * @property {(answer: string | null) => void} onAnswer
+ * @property {(error: unknown) => void} onError
+ */
+
+/** @typedef {{ name: string, text: string }} Query  that the server plans once */
+
+/**
+ * @typedef {object} Job
+ * @property {Operation[] | undefined} operations  of one step
+ * @property {number} bytes
+ * @property {() => Promise<void>} run
+ */
+
+/** @param {keyof typeof CALLS} name @returns {Query} */
+const toQuery = (name) => ({ name: `holdfast_${name}`, text: CALLS[name] });
+
+/**
+ * A session with PostgreSQL: one connection, and a second one while it waits.
+ * @implements {Session}
+ */
+class PostgresSession {
+  id = '';
+  isOver = false;
+  #options;
+  #agent;
+  #host;
+  /** @type {any} a client of pg */
+  #client;
+  #session = 0;
+  #epoch = '0';
+  /** @type {Map<number, Entry>} */
+  #entries = new Map();
+  /** @type {Job[]} that wait for the connection */
+  #jobs = [];
+  #isBusy = false;
+  /** @type {Map<string, NodeJS.Timeout>} of the next hold limit, by key */
+  #limitTimers = new Map();
+  #deaths;
+  /** @type {Map<number, { name: string | undefined, lost: number }>} */
+  #watches = new Map();
+  /** @type {NodeJS.Timeout[]} */
+  #timers = [];
+  #validUntil = 0;
+  #checkedAt = 0;
+  #graceUntil = 0;
+  #isPinging = false;
+  #counts = { roundTrips: 0, roundTripMs: 0, keepAlives: 0 };
+
+  /**
+   * @param {import('./postgres-options.js').PostgresOptions} options
+   * @param {import('../etcd/bucket-view.js').SessionInfo} agent
+   * @param {SessionHost} host
+   */
+  constructor(options, agent, host) {
+    this.#options = options;
+    this.#agent = agent;
+    this.#host = host;
+    const cancel = (/** @type {number} */ pid) =>
+      void this.#query('SELECT pg_cancel_backend($1)', [pid]).catch(ignore);
+    this.#deaths = new DeathWatch(options, cancel, (session) => void this.#bury(session));
+  }
+
+  async open() {
+    const start = steadyNow();
+    this.#client = await connect(this.#options, () => this.#lose());
+    if (this.isOver) throw new SessionLost();
+    this.#client.on('notification', (/** @type {any} */ it) => this.#onNotification(it));
+    await checkSchema(this.#client);
+    await this.#client.query('SET default_transaction_isolation TO "read committed"');
+    const { clientId, pid, threadId, host, pidNamespace: namespace } = this.#agent;
+    const agent = toAscii(JSON.stringify([clientId, pid, threadId, host, namespace]));
+    const { bucket, ttlMs } = this.#options;
+    const [[session, epoch]] = await this.#query('SELECT * FROM holdfast.open($1, $2)', [
+      toAscii(bucket),
+      agent,
+    ]);
+    this.#session = session;
+    this.#epoch = epoch;
+    await this.#client.query(`LISTEN holdfast_${session}`);
+    this.id = String(session);
+    this.#checkedAt = steadyNow();
+    this.#extend(start);
+    this.#timers = [
+      setInterval(() => void this.#ping(), ttlMs / 3),
+      setInterval(() => this.#checkValidity(), ttlMs / 20),
+      setInterval(() => void this.#sweep(), SWEEP_MS),
+    ].map((timer) => timer.unref());
+  }
+
+  async close() {
+    try {
+      if (this.#session !== 0 && !this.isOver) {
+        for (let left = 1; left > 0;) {
+          [[left]] = await this.#query('SELECT holdfast.close($1, $2, $3)', this.#own);
+        }
+      }
+    } catch {
+      // The end of the connection ends it, too.
+    }
+    this.#end();
+  }
+
+  /** @param {RemoteRequest} request */
+  enter(request) {
+    const { name, ifAvailable, steal, mode, extras } = request.message;
+    const entry = new Entry(request);
+    this.#entries.set(request.number, entry);
+    const flags = (ifAvailable ? IF_AVAILABLE : 0) + (steal ? STEAL : 0);
+    const { limit = 0, holdLimit = 0 } = extras ?? {};
+    this.#operate({
+      args: [
+        'e',
+        toKey(name),
+        request.number,
+        mode === 'exclusive' ? 'x' : 's',
+        flags,
+        limit,
+        holdLimit,
+        toDetails(request.message),
+      ],
+      onAnswer: (answer) => this.#onEntered(entry, /** @type {string} */ (answer)),
+      onError: (error) => {
+        this.#entries.delete(request.number);
+        this.#host.onFailed(request, error);
+      },
+    });
+  }
+
+  /**
+   * @param {RemoteRequest} request
+   * @param {'timedout' | undefined} why
+   */
+  leave(request, why) {
+    const entry = this.#entries.get(request.number);
+    if (entry === undefined) return;
+    entry.isLeaving = true;
+    entry.blocker = 0;
+    this.#leave(entry, why, (reason) => {
+      this.#forget(entry);
+      this.#host.onLeft(request, reason);
+    });
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {'timedout' | undefined} why
+   * @param {(reason: LockLossReason | undefined) => void} onLeft
+   */
+  #leave(entry, why, onLeft) {
+    const backoff = new Backoff();
+    /** @type {Operation} */
+    const operation = {
+      args: ['l', entry.key, entry.number, why ?? ''],
+      onAnswer: (reason) => onLeft(/** @type {any} */ (reason) ?? undefined),
+      // The server is full, maybe. It stays held until the server knows.
+      onError: () => setTimeout(() => this.#operate(operation), backoff.next()).unref(),
+    };
+    this.#operate(operation);
+  }
+
+  /** @param {string} name @param {number} min */
+  async isLocked(name, min) {
+    const [bucket, own] = this.#own;
+    const [[exclusive, shared]] = await this.#call('locked', [bucket, toKey(name), own]);
+    return exclusive > 0 || shared >= min;
+  }
+
+  /** @param {string} name @param {number} max */
+  async holdersOf(name, max) {
+    const [bucket, own] = this.#own;
+    const key = toKey(name);
+    const rows = await this.#query(
+      `SELECT $2, 'h', agent, session, number, mode, token, max_shared, hold_ms, details, waited_ms,
+        held_ms FROM holdfast.holders($1, $2, $3, $4)`,
+      [bucket, key, own, max],
+    );
+    return rows.map(toLockDetail);
+  }
+
+  async inspect() {
+    const [bucket, own] = this.#own;
+    const rows = await this.#query(
+      `SELECT key, state, agent, session, number, mode, token, max_shared, hold_ms, details,
+        waited_ms, held_ms FROM holdfast.inspect($1, $2)`,
+      [bucket, own],
+    );
+    const of = (/** @type {string} */ wanted) =>
+      rows.filter(([, state]) => state === wanted).map(toLockDetail);
+    return { held: of('h'), pending: of('w') };
+  }
+
+  /**
+   * @param {RemoteRequest} request
+   * @param {OwnRequest[]} own
+   */
+  async wouldSelfDeadlock(request, own) {
+    const isOf = new Set(own.map(({ session, number }) => `${session} ${number}`));
+    const [bucket, session] = this.#own;
+    const rows = await this.#query(QUEUE, [bucket, toKey(request.name)]);
+    const position = rows.findIndex(
+      ([of, number, , state]) => of === session && number === request.number && state === 'w',
+    );
+    if (position < 0) return false;
+    const path = new WaitPath(toWaited(rows[position]));
+    const ahead = rows.slice(0, position).reverse();
+    return ahead.some((row) => path.isStoppedBy(toWaited(row), isOf.has(`${row[0]} ${row[1]}`)));
+  }
+
+  /**
+   * @param {number} id
+   * @param {string | undefined} name
+   * @param {boolean} hasMissed
+   */
+  watch(id, name, hasMissed) {
+    this.#watches.set(id, { name, lost: hasMissed ? 1 : 0 });
+    if (this.#watches.size > 1) return;
+    const [bucket, own] = this.#own;
+    void this.#query(`LISTEN ${this.#eventChannel}`).catch(ignore);
+    void this.#query('SELECT holdfast.watch($1, $2)', [bucket, own]).catch(ignore);
+  }
+
+  /** @param {number} id */
+  unwatch(id) {
+    if (!this.#watches.delete(id) || this.#watches.size > 0) return;
+    const [bucket, own] = this.#own;
+    void this.#query('SELECT holdfast.unwatch($1, $2)', [bucket, own]).catch(ignore);
+    void this.#query(`UNLISTEN ${this.#eventChannel}`).catch(ignore);
+  }
+
+  get status() {
+    const { host, port, database } = this.#client ?? {};
+    return {
+      endpoint: `${host}:${port}/${database}`,
+      session: this.id,
+      validMs: Math.max(0, this.#validUntil - steadyNow()),
+      ...this.#counts,
+    };
+  }
+
+  /** @returns {[bucket: string, session: number, epoch: string]} */
+  get #own() {
+    return [toAscii(this.#options.bucket), this.#session, this.#epoch];
+  }
+
+  get #eventChannel() {
+    const hash = createHash('md5').update(toAscii(this.#options.bucket)).digest('hex');
+    return `holdfast_w_${hash.slice(0, 16)}`;
+  }
+
+  /** Operations that follow each other go in one step. @param {Operation} operation */
+  #operate(operation) {
+    const bytes = operation.args.join('').length;
+    const last = this.#jobs.at(-1);
+    const isWithLast =
+      last?.operations !== undefined &&
+      last.operations.length < MAX_BATCH &&
+      last.bytes + bytes <= MAX_BATCH_BYTES;
+    if (isWithLast) {
+      last.operations?.push(operation);
+      last.bytes += bytes;
+    } else {
+      const operations = [operation];
+      this.#jobs.push({ operations, bytes, run: () => this.#step(operations) });
+    }
+    void this.#runJobs();
+  }
+
+  /** One after the other. */
+  async #runJobs() {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    for (let job; (job = this.#jobs.shift()) !== undefined;) await job.run();
+    this.#isBusy = false;
+  }
+
+  /** @param {Operation[]} operations */
+  async #step(operations) {
+    const [bucket, own, epoch] = this.#own;
+    const args = JSON.stringify(operations.map((it) => it.args));
+    try {
+      const [[answers]] = await this.#ask(toQuery('step'), [bucket, own, epoch, args]);
+      for (const [index, { onAnswer }] of operations.entries()) onAnswer(answers[index]);
+    } catch (error) {
+      if (error instanceof SessionLost) return;
+      // A refusal concerns the operation that caused it.
+      if (operations.length === 1) operations[0].onError(error);
+      else for (const one of operations) await this.#step([one]);
+    }
+  }
+
+  /**
+   * @param {keyof typeof CALLS} name
+   * @param {unknown[]} values
+   */
+  #call(name, values) {
+    return this.#query(toQuery(name), values);
+  }
+
+  /**
+   * Asks the server when everything before is answered.
+   * @param {Query | string} query
+   * @param {unknown[]} [values]
+   * @returns {Promise<any[][]>}
+   * @throws SessionLost, or what the server answers (rejects)
+   */
+  #query(query, values = []) {
+    return new Promise((resolve, reject) => {
+      const run = () => this.#ask(query, values).then(resolve, reject);
+      this.#jobs.push({ operations: undefined, bytes: 0, run });
+      void this.#runJobs();
+    });
+  }
+
+  /**
+   * @param {Query | string} query
+   * @param {unknown[]} values
+   * @returns {Promise<any[][]>}
+   */
+  async #ask(query, values) {
+    if (this.isOver) throw new SessionLost();
+    const start = steadyNow();
+    const of = typeof query === 'string' ? { text: query } : query;
+    try {
+      const { rows } = await this.#client.query({ ...of, values, rowMode: 'array' });
+      this.#counts.roundTrips += 1;
+      this.#counts.roundTripMs += steadyNow() - start;
+      if (this.id !== '') this.#extend(start);
+      return rows;
+    } catch (error) {
+      if (!this.isOver && isAnswer(error)) throw error;
+      this.#lose();
+      throw new SessionLost();
+    }
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {string} answer
+   */
+  #onEntered(entry, answer) {
+    const { request } = entry;
+    entry.isAnswered = true;
+    const [outcome, value, ms] = answer.split(' ');
+    if (outcome === 'g') {
+      this.#onGranted(entry, value);
+    } else if (outcome === 'm') {
+      this.#entries.delete(request.number);
+      this.#host.onMissed(request);
+    } else if (!entry.isHeld) {
+      if (!entry.isLeaving) this.#host.onQueued(request);
+      this.#onBlocked(entry, Number(value), ms);
+    }
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {string} token
+   */
+  #onGranted(entry, token) {
+    if (entry.isHeld) return;
+    entry.isHeld = true;
+    entry.blocker = 0;
+    const { request, earlyLoss } = entry;
+    const { holdLimit = 0 } = request.message.extras ?? {};
+    if (holdLimit > 0) this.#limit(entry.key, holdLimit);
+    this.#chooseTarget();
+    this.#host.onGranted(request, token);
+    if (earlyLoss !== undefined) this.#onLost(entry, earlyLoss);
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {LockLossReason} reason
+   */
+  #onLost(entry, reason) {
+    if (entry.isLeaving) return; // the answer to that has the reason
+    if (!entry.isHeld) {
+      entry.earlyLoss = reason;
+      return;
+    }
+    this.#forget(entry);
+    this.#host.onLost(entry.request, reason);
+    this.#leave(entry, undefined, ignore); // its row has waited for this
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {number} session
+   * @param {string | undefined} limitMs  until the next hold limit
+   */
+  #onBlocked(entry, session, limitMs) {
+    if (entry.isLeaving || entry.isHeld) return;
+    entry.blocker = session;
+    if (limitMs !== undefined) this.#limit(entry.key, Number(limitMs));
+    this.#chooseTarget();
+  }
+
+  /** @param {Entry} entry */
+  #forget(entry) {
+    if (this.#entries.get(entry.number) === entry) this.#entries.delete(entry.number);
+    this.#chooseTarget();
+  }
+
+  /** The oldest request that waits decides for which session to wait. */
+  #chooseTarget() {
+    const { target } = this.#deaths;
+    for (const { blocker } of this.#entries.values()) {
+      if (blocker === 0) continue;
+      this.#deaths.target = blocker;
+      return;
+    }
+    if (target !== 0) this.#deaths.target = 0;
+  }
+
+  /** @param {number} session  whose advisory lock is free */
+  async #bury(session) {
+    for (const entry of this.#entries.values()) {
+      if (entry.blocker === session) entry.blocker = 0;
+    }
+    const [bucket, own, epoch] = this.#own;
+    try {
+      for (let left = 1; left > 0;) {
+        [[left]] = await this.#call('bury', [bucket, session, own, epoch]);
+      }
+    } catch {
+      // The sweep finds it again.
+    }
+    this.#chooseTarget();
+  }
+
+  async #sweep() {
+    const isWaiting = [...this.#entries.values()].some((it) => it.isAnswered && !it.isHeld);
+    if (!isWaiting) return;
+    const [bucket, own] = this.#own;
+    const rows = await this.#query(DEAD_HOLDERS, [bucket, own]).catch(() => []);
+    for (const [session] of rows) await this.#bury(session);
+  }
+
+  /**
+   * Enforces the hold limits of a name later.
+   * @param {string} key
+   * @param {number} ms
+   */
+  #limit(key, ms) {
+    clearTimeout(this.#limitTimers.get(key));
+    const expire = async () => {
+      this.#limitTimers.delete(key);
+      const [bucket, own, epoch] = this.#own;
+      const rows = await this.#call('expire', [bucket, key, own, epoch]).catch(() => [[null]]);
+      const [[left]] = rows;
+      const concerns = [...this.#entries.values()].some((it) => it.key === key);
+      if (left !== null && concerns) this.#limit(key, left);
+    };
+    const wait = Math.min(Math.max(Math.ceil(ms), 0) + 1, MAX_TIMER_MS);
+    this.#limitTimers.set(key, setTimeout(() => void expire(), wait).unref());
+  }
+
+  /** @param {{ channel: string, payload: string }} notification */
+  #onNotification({ channel, payload }) {
+    if (channel === this.#eventChannel) {
+      void this.#onEvent(payload);
+      return;
+    }
+    const [what, number, value, ms] = payload.split(' ');
+    const entry = this.#entries.get(Number(number));
+    if (entry === undefined) return;
+    if (what === 'g') this.#onGranted(entry, value);
+    else if (what === 'l') this.#onLost(entry, /** @type {LockLossReason} */ (value));
+    else this.#onBlocked(entry, Number(value), ms);
+  }
+
+  /** @param {string} payload */
+  async #onEvent(payload) {
+    const text = payload.startsWith('@') ? await this.#longEvent(payload.slice(1)) : payload;
+    if (text === null) {
+      for (const watch of this.#watches.values()) watch.lost += 1;
+      return;
+    }
+    const { type, key, number, mode, token, time, agent } = JSON.parse(text);
+    const name = toName(key);
+    for (const [id, watch] of this.#watches) {
+      if (watch.name !== undefined && watch.name !== name && toKey(watch.name) !== key) continue;
+      const { lost } = watch;
+      watch.lost = 0;
+      const event = {
+        type,
+        name: watch.name ?? name,
+        mode: toMode(mode),
+        ...toAgent(agent),
+        requestId: number,
+        token: token === null ? null : BigInt(token),
+        time,
+        lost,
+      };
+      this.#host.onEvents(id, [event]);
+    }
+  }
+
+  /** @param {string} id @returns {Promise<string | null>} */
+  async #longEvent(id) {
+    const rows = await this.#query('SELECT holdfast.event($1)', [id]).catch(() => [[null]]);
+    return rows[0][0];
+  }
+
+  async #ping() {
+    if (this.#isPinging) return;
+    this.#isPinging = true;
+    this.#counts.keepAlives += 1;
+    await this.#call('ping', []).catch(ignore);
+    this.#isPinging = false;
+  }
+
+  /** @param {number} start  of a call that was answered */
+  #extend(start) {
+    const { ttlMs } = this.#options;
+    this.#validUntil = Math.max(this.#validUntil, start + VALID_PART * ttlMs);
+    this.#host.onExtended(this.#validUntil - steadyNow());
+  }
+
+  /**
+   * The session counts as lost when no call was answered for so long. Where this process itself has
+   * not run, the server may have kept the session: then an answer to a ping decides.
+   */
+  #checkValidity() {
+    const { ttlMs } = this.#options;
+    const now = steadyNow();
+    const hasStoodStill = now - this.#checkedAt > ttlMs / 4;
+    this.#checkedAt = now;
+    if (now < this.#validUntil) return;
+    if (hasStoodStill) {
+      this.#graceUntil = now + (1 - VALID_PART) * ttlMs;
+      void this.#ping();
+    }
+    if (now >= this.#graceUntil) this.#lose();
+  }
+
+  #lose() {
+    if (this.isOver) return;
+    this.#end();
+    this.#host.onSessionLost();
+  }
+
+  #end() {
+    this.isOver = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    for (const timer of this.#limitTimers.values()) clearTimeout(timer);
+    this.#deaths.close();
+    this.#client?.connection.stream.destroy();
+  }
+}
+
+function ignore() {}
+
+/** @param {string} mode @returns {'exclusive' | 'shared'} */
+const toMode = (mode) => (mode === 'x' ? 'exclusive' : 'shared');
+
+/** @param {any[]} row  of QUEUE */
+const toWaited = ([, , mode, state, limit]) => ({
+  isQueued: state === 'w',
+  request: { mode: toMode(mode), extras: { limit } },
+});
+
+/**
+ * The agent as this process may show it. Containers may have the name of their machine, and their
+ * own process ids.
+ * @param {string} text
+ */
+function toAgent(text) {
+  const [clientId, pid, threadId, host, namespace] = JSON.parse(text);
+  const isOfHere = !namespace || namespace === pidNamespace() || host !== hostname();
+  return { clientId, pid: isOfHere ? pid : 0, threadId, host };
+}
+
+/** @param {any[]} row @returns {LockDetail} */
+function toLockDetail(row) {
+  const [key, state, agent, , number, mode, token, limit, holdLimit, details, waited, held] = row;
+  const { name, since, label, callSite, enclosingToken } = fromDetails(details, key);
+  return {
+    name,
+    mode: toMode(mode),
+    ...toAgent(agent),
+    token: state === 'h' ? BigInt(token) : null,
+    label,
+    limit,
+    holdLimit,
+    since,
+    waited,
+    held: state === 'h' ? held : null,
+    requestId: number,
+    enclosingToken,
+    callSite,
+  };
+}
+
+module.exports = { PostgresSession };
