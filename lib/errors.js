@@ -13,7 +13,7 @@ const LOSS_MESSAGES = {
   expired: 'was held longer than its hold limit',
   disconnected:
     'was lost: the lock manager was closed, its lock table was removed, replaced or damaged, ' +
-    'or its session with etcd is over',
+    'or its session with the server is over',
 };
 
 /** @param {Error} error  with the members that `JSON.stringify()` leaves out */

@@ -122,7 +122,7 @@ function checkFileSystem(directory, missing) {
     return [
       fault(
         `${directory} is on ${network}: its memory is not shared between machines`,
-        'use a directory in /dev/shm; for several machines use etcd://',
+        'use a directory in /dev/shm; for several machines use postgres:// or etcd://',
       ),
     ];
   }
@@ -401,6 +401,72 @@ function checkAlarms({ alarms, members }) {
   );
 }
 
+/** @typedef {import('../../types/postgres.d.ts').PostgresHostExamination} Host */
+
+/** Advice by what is wrong with a database. */
+const DATABASE_ADVICE = /** @type {[RegExp, string][]} */ ([
+  [/too old/, 'upgrade the server'],
+  [/standby/, 'name the primary, or all hosts of the cluster: postgres://host1,host2/database'],
+  [/pooler/, 'name the server itself; with pool_mode = session: ?pooler=session'],
+  [/may not create/, 'as an administrator: npx holdfast postgres --schema --grant ROLE | psql'],
+  [/may not use/, 'as an administrator: npx holdfast postgres --grant ROLE | psql'],
+  [/has version/, 'use one version of the package in all programs'],
+  [
+    /password|authentication|pg_hba/i,
+    'name the role and its password: postgres://role:password@host/database',
+  ],
+  [/does not exist/, 'create the database, or name another one'],
+  [
+    /too many/i,
+    'raise max_connections; see the connections that each program needs in the documentation',
+  ],
+]);
+
+/** @param {Host} host @returns {Finding[]} */
+function checkHost({ endpoint, problem, ...found }) {
+  if (problem !== undefined) {
+    const known = DATABASE_ADVICE.find(([pattern]) => pattern.test(problem));
+    const advice = known?.[1] ?? connectionAdvice(problem);
+    return [fault(`${endpoint}: ${printable(problem)}`, advice)];
+  }
+  const { version = '', schemaVersion, connections = 0, maxConnections = 0 } = found;
+  const { roundTripMs = 0 } = found;
+  const text = `${endpoint}: ${connections} of ${maxConnections} connections are in use`;
+  return [
+    ok(
+      `${endpoint}: PostgreSQL ${printable(version)}, an answer takes ${roundTripMs.toFixed(1)} ms`,
+    ),
+    schemaVersion === undefined
+      ? noted(`${endpoint}: the schema 'holdfast' will be created at the first use`)
+      : ok(`${endpoint}: the schema 'holdfast' has version ${schemaVersion}`),
+    connections < maxConnections * NEARLY_FULL
+      ? ok(text)
+      : warning(text, 'a session takes one connection, and a second one while it waits'),
+  ];
+}
+
+/**
+ * Whether a database can keep locks for this role.
+ * @param {string} url
+ * @param {string} [bucket]
+ * @returns {Promise<Finding[]>}
+ * @throws TypeError (rejects) where the URL is not understood
+ */
+async function checkPostgres(url, bucket) {
+  const { examinePostgres } = require('holdfast/postgres');
+  try {
+    const { hosts, isUsable } = await examinePostgres(url, { bucket });
+    const findings = hosts.flatMap(checkHost);
+    // Another host of the cluster has the locks.
+    return isUsable
+      ? findings.map((it) => (it.level === 'fault' ? warning(it.title, it.advice ?? '') : it))
+      : findings;
+  } catch (error) {
+    if (error instanceof TypeError) throw error;
+    return [fault(printable(/** @type {Error} */ (error).message), 'the message says what to do')];
+  }
+}
+
 /**
  * Whether the members of a cluster can keep locks for this user.
  * @param {string} url
@@ -408,7 +474,7 @@ function checkAlarms({ alarms, members }) {
  * @returns {Promise<Finding[]>}
  * @throws TypeError (rejects) where the URL is not understood
  */
-async function checkCluster(url, bucket) {
+async function checkEtcd(url, bucket) {
   // Loaded here, because only this command, for such a URL, needs it.
   const { examineEtcd } = require('holdfast/etcd');
   /** @type {Examination} */
@@ -835,7 +901,10 @@ async function examine(options) {
     ? [...checkNativePart(), ...checkDirectory(options)]
     : [noted(`locks of ${addressText(options)}`)];
   const cluster = clusterUrl(options);
-  if (cluster !== undefined) findings.push(...(await checkCluster(cluster, options.bucket)));
+  if (cluster !== undefined) {
+    const check = /^etcd/i.test(cluster) ? checkEtcd : checkPostgres;
+    findings.push(...(await check(cluster, options.bucket)));
+  }
   // A table that cannot be opened is not opened: the findings about its address say why.
   const isUsable = !findings.some(({ level }) => level === 'fault');
   if (isUsable) findings.push(...(await checkTable(options)));
@@ -879,4 +948,4 @@ const add = (program) =>
     .option('--json', 'one JSON object per finding')
     .action(doctor);
 
-module.exports = { fault, ok, warning, checkCluster, add, checkHolders };
+module.exports = { fault, ok, warning, checkEtcd, add, checkHolders };

@@ -87,6 +87,7 @@ const COMMANDS = {
   dashboard: () => require('./dashboard.js'),
   trace: () => require('./trace.js'),
   bench: () => require('./bench.js'),
+  postgres: () => require('./postgres.js'),
   completion: () => require('./completion.js'),
 };
 

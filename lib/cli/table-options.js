@@ -42,7 +42,7 @@ function toPath(text) {
  * @param {Command} command
  */
 function addAddressOptions(command) {
-  if (command.name() === 'completion') return command;
+  if (['completion', 'postgres'].includes(command.name())) return command;
   command
     .option('--bucket <name>', "the bucket (default: 'default')")
     .option(
@@ -205,12 +205,12 @@ function brokerFolder({ bucket, directory, ...address }) {
 }
 
 /**
- * The URL of the cluster that the locks are in, if they are in one.
+ * The URL of the server or cluster that the locks are in, if they are in one.
  * @param {Address} address
  */
 function clusterUrl(address) {
   const url = urlOf(address);
-  return url !== undefined && /^etcds?:/i.test(url) ? url : undefined;
+  return url !== undefined && /^(etcds?|postgres(ql)?):/i.test(url) ? url : undefined;
 }
 
 /**

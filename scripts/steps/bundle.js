@@ -62,7 +62,7 @@ async function sharedFiles(lib) {
   const { index, locks, exported } = JSON.parse(String(printed));
   const ofCallers = await esbuild.build({
     ...optionsFor(lib),
-    entryPoints: ['index.js', 'etcd.js'].map((file) => path.join(lib, file)),
+    entryPoints: ['index.js', 'etcd.js', 'postgres.js'].map((file) => path.join(lib, file)),
     metafile: true,
     outdir: lib,
     write: false,
@@ -76,11 +76,16 @@ async function sharedFiles(lib) {
       entry: 'etcd.js',
       has: (module) =>
         module === 'etcd.js' ||
-        (/^backends\/(etcd|remote)\//.test(module) && module in ofCallers.metafile.inputs),
+        (module.startsWith('backends/etcd/') && module in ofCallers.metafile.inputs),
     },
+    postgres: {
+      entry: 'postgres.js',
+      has: (module) => module === 'postgres.js' || module.startsWith('backends/postgres/'),
+    },
+    remote: { has: (module) => module.startsWith('backends/remote/') },
     'session-thread': {
       entry: 'backends/remote/session-thread.js',
-      has: (module) => /^backends\/(etcd|remote)\//.test(module),
+      has: (module) => /^backends\/(etcd|postgres|remote)\//.test(module),
       isProgram: true,
     },
     metrics: { entry: 'metrics/index.js', has: (module) => module.startsWith('metrics/') },
@@ -191,7 +196,7 @@ const optionsFor = (lib) => ({
   absWorkingDir: lib,
   bundle: true,
   define: { BUILD_ID: JSON.stringify(buildIdOf(lib)) },
-  external: ['@grpc/grpc-js'],
+  external: ['@grpc/grpc-js', 'pg'],
   legalComments: 'inline',
   logLevel: 'warning',
   platform: 'node',
@@ -404,7 +409,7 @@ async function writePrograms(lib, dist, programs) {
       Object.entries(programs).map(([file, module]) => [file, path.join(lib, module)]),
     ),
     // The tool uses the package: one instance of it, and of its native part, for the whole process.
-    external: ['@grpc/grpc-js', 'holdfast'],
+    external: ['@grpc/grpc-js', 'pg', 'holdfast'],
     minify: true,
     outdir: dist,
   });
@@ -437,7 +442,12 @@ async function writePage(lib, dist) {
  * @param {string} lib @param {string} dist
  */
 function writeFacades(lib, dist) {
-  const from = { install: 'install.mjs', etcd: 'etcd.mjs', metrics: 'metrics/index.mjs' };
+  const from = {
+    install: 'install.mjs',
+    etcd: 'etcd.mjs',
+    postgres: 'postgres.mjs',
+    metrics: 'metrics/index.mjs',
+  };
   for (const [name, module] of Object.entries(from)) {
     const text = readFileSync(path.join(lib, module), 'utf8');
     writeFileSync(path.join(dist, `${name}.mjs`), text.replace('./index.js', `./${name}.js`));

@@ -241,7 +241,7 @@ test('a member that is too old is a fault', async () => {
   });
   try {
     const program = `require(${JSON.stringify(require.resolve('../../lib/cli/doctor.js'))})
-      .checkCluster('etcd://127.0.0.1:${port}/app').then((it) => console.log(JSON.stringify(it)))`;
+      .checkEtcd('etcd://127.0.0.1:${port}/app').then((it) => console.log(JSON.stringify(it)))`;
     const { execFile } = require('node:child_process');
     const output = await new Promise((resolve, reject) => {
       execFile(process.execPath, ['-e', program], (error, stdout) =>

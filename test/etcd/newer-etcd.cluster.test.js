@@ -3,7 +3,7 @@
 const { once } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { examineEtcd, openEtcdBackend } = require('../../lib/etcd.js');
-const { checkCluster } = require('../../lib/cli/doctor.js');
+const { checkEtcd } = require('../../lib/cli/doctor.js');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
 const { NewerEtcd } = require('../support/newer-etcd.js');
@@ -82,7 +82,7 @@ describe.each(['users', 'root'])('a cluster with users that shows its status to 
     const version = showsStatus ? expect.any(String) : undefined;
     expect(members).toMatchObject([{ isReachable: true, isSupported: true }]);
     expect(members[0].version).toEqual(version);
-    const findings = await checkCluster(asUser(newer.url('app')));
+    const findings = await checkEtcd(asUser(newer.url('app')));
     expect(findings.map(({ level }) => level)).not.toContain('fault');
   });
 

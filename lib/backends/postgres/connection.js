@@ -1,27 +1,10 @@
 'use strict';
 
 const { invalidStateError } = require('../../errors.js');
+const { loadPg } = require('./pg-library.js');
 const { ensureSchema, VERSION } = require('./schema.js');
 
 /** @typedef {import('./postgres-options.js').PostgresOptions} PostgresOptions */
-
-const MISSING =
-  'Locks in PostgreSQL need the package pg, which is an optional peer dependency of holdfast: ' +
-  'npm install pg';
-
-/**
- * @returns {any} the module `pg`
- * @throws DOMException InvalidStateError when it is missing
- */
-function loadPg() {
-  try {
-    // @ts-ignore -- it has its types in a package of its own
-    return require('pg');
-  } catch (error) {
-    if (/** @type {any} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
-    throw invalidStateError(MISSING);
-  }
-}
 
 const MIN_VERSION = 130_000;
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -132,4 +115,4 @@ async function connect(options, onEnd) {
   throw failure;
 }
 
-module.exports = { checkSchema, connect, loadPg };
+module.exports = { checkSchema, connect };

@@ -11,8 +11,13 @@ const { PostgresSession } = require('./session.js');
  * @param {import('../etcd/bucket-view.js').SessionInfo} agent
  * @param {(message: any) => void} post
  * @param {import('../remote/shared-state.js').SharedState} state
+ * @param {() => Promise<any>} ask  the agent for the password
  */
-function openSession(options, agent, post, state) {
+function openSession({ asksPassword, ...given }, agent, post, state, ask) {
+  const configs = asksPassword
+    ? given.configs.map((it) => ({ ...it, password: ask }))
+    : given.configs;
+  const options = { ...given, asksPassword, configs };
   /** @type {import('../remote/lock-session.js').SessionEngine} */
   const engine = {
     create: (host) => new PostgresSession(options, agent, host),

@@ -5,16 +5,14 @@ const { shownUrl } = require('../shown-url.js');
 /**
  * @typedef {object} PostgresOptions  which database, and which part of it
  * @property {object[]} configs  of pg, one for each host
+ * @property {boolean} asksPassword  the agent is asked for it at each connection
  * @property {string} place  shown
  * @property {string} bucket
  * @property {number} ttlMs
  * @property {boolean} isPooled  by a pooler that keeps sessions
  */
 
-/**
- * @typedef {object} GivenOptions  what may stand beside the URL
- * @property {string} [bucket]
- */
+/** @typedef {import('../../../types/postgres.d.ts').PostgresBackendOptions} GivenOptions */
 
 const DEFAULT_TTL_S = 10;
 const MIN_TTL_S = 2;
@@ -23,6 +21,19 @@ const DEFAULT_PORT = 5432;
 
 const URL_PATTERN =
   /^(postgres(?:ql)?):\/\/(?:([^/?#@]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
+
+/** What a session takes of a configuration of pg. */
+const MEMBERS = /** @type {const} */ ([
+  'connectionString',
+  'host',
+  'port',
+  'user',
+  'database',
+  'password',
+  'ssl',
+  'sslnegotiation',
+  'options',
+]);
 
 /**
  * @param {string} url  without its password
@@ -34,57 +45,122 @@ const urlError = (url, problem) =>
       'Expected: postgres://user@host:5432,host2:5432/database?ttl=10',
   );
 
-/**
- * @param {string | null} text
- * @param {string} url
- */
-function toTtlMs(text, url) {
-  const seconds = text === null ? DEFAULT_TTL_S : Number(text);
-  if (!Number.isInteger(seconds) || seconds < MIN_TTL_S || seconds > MAX_TTL_S) {
-    throw urlError(url, `'ttl' is not a whole number of seconds, ${MIN_TTL_S} to ${MAX_TTL_S}`);
+const TTL_RANGE = `is not a whole number of seconds, ${MIN_TTL_S} to ${MAX_TTL_S}`;
+
+/** @param {number} seconds */
+const isTtl = (seconds) =>
+  Number.isInteger(seconds) && seconds >= MIN_TTL_S && seconds <= MAX_TTL_S;
+
+/** @param {string} text  of an authority */
+const decode = (text) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
-  return seconds * 1000;
-}
+};
+
+/** @param {string} host @param {string | number} [port] */
+const hostAndPort = (host, port = DEFAULT_PORT) =>
+  /:\d+$/.test(host) && !host.startsWith('/') ? host : `${host}:${port}`;
 
 /**
- * Reads a URL as libpq does, with several hosts, and with `ttl` and `pooler` of our own. What else
+ * A URL as libpq reads it, with several hosts, and with `ttl` and `pooler` of our own. All else that
  * stands in it is for pg.
  * @param {string} url
- * @param {GivenOptions} [given]
- * @returns {PostgresOptions}
- * @throws TypeError where the URL is not understood, with what is wrong
  */
-function toPostgresOptions(url, given = {}) {
+function parseUrl(url) {
   const match = URL_PATTERN.exec(url);
   const shown = shownUrl(url);
   if (match === null) throw urlError(shown, 'its shape is another one');
   const [, scheme, userInfo, hosts, database = '', query = ''] = match;
   const parameters = new URLSearchParams(query);
-  const ttlMs = toTtlMs(parameters.get('ttl'), shown);
-  const pooler = parameters.get('pooler');
-  if (pooler !== null && pooler !== 'session') {
+  const ttl = Number(parameters.get('ttl') ?? DEFAULT_TTL_S);
+  if (!isTtl(ttl)) throw urlError(shown, `'ttl' ${TTL_RANGE}`);
+  const pooler = parameters.get('pooler') ?? undefined;
+  if (pooler !== undefined && pooler !== 'session') {
     throw urlError(shown, "'pooler' is 'session', or is left out");
   }
-  parameters.delete('ttl');
-  parameters.delete('pooler');
-  parameters.delete('target_session_attrs'); // always read-write
+  // The last one is always read-write.
+  for (const own of ['ttl', 'pooler', 'target_session_attrs']) parameters.delete(own);
   const rest = parameters.size === 0 ? '' : `?${parameters}`;
   const at = userInfo === undefined ? '' : `${userInfo}@`;
   const names = hosts.split(',');
   const configs = names.map((host) => ({
     connectionString: `${scheme}://${at}${host}/${database}${rest}`,
   }));
-  for (const { connectionString } of configs) {
-    if (!URL.canParse(connectionString)) throw urlError(shown, 'a host or port is none');
+  const isSocket = hosts === '' || hosts.startsWith('%2F');
+  if (!isSocket && !configs.every((it) => URL.canParse(it.connectionString))) {
+    throw urlError(shown, 'a host or port is none');
   }
-  const places = names.map((host) => (/:\d+$/.test(host) ? host : `${host}:${DEFAULT_PORT}`));
-  return {
-    configs,
-    place: `postgres://${places}/${database}`,
+  const place = `postgres://${names.map((it) => hostAndPort(decode(it)))}/${decode(database)}`;
+  return { configs, place, ttl, pooler };
+}
+
+/**
+ * @param {any} given  a configuration of pg, or a pool with one
+ */
+function parseConfig(given) {
+  const { options: ofPool } = given;
+  const config = typeof given.connect === 'function' && ofPool ? ofPool : given;
+  /** @type {any} */
+  const taken = {};
+  for (const member of MEMBERS) {
+    if (config[member] !== undefined && config[member] !== null) taken[member] = config[member];
+  }
+  const { connectionString, host = 'localhost', port, database = '' } = taken;
+  if (connectionString !== undefined) {
+    const { configs, ...parsed } = parseUrl(connectionString);
+    const { connectionString: _, ...others } = taken;
+    return { ...parsed, configs: configs.map((it) => ({ ...it, ...others })) };
+  }
+  const place = `postgres://${hostAndPort(host, port)}/${database}`;
+  return { configs: [taken], place, ttl: DEFAULT_TTL_S, pooler: undefined };
+}
+
+/** Another thread gets it. @param {any} config */
+function checkClonable(config) {
+  for (const [member, value] of Object.entries(config)) {
+    try {
+      structuredClone(value);
+    } catch (cause) {
+      throw new TypeError(
+        `The member '${member}' of the configuration cannot be passed to the thread of the session`,
+        { cause },
+      );
+    }
+  }
+}
+
+/**
+ * @param {unknown} target  a URL, a configuration of pg, or a pool with one
+ * @param {GivenOptions} [given]
+ * @returns {{ options: PostgresOptions, password: (() => unknown) | undefined }}
+ * @throws TypeError where it is not understood, with what is wrong
+ */
+function toPostgresOptions(target, given = {}) {
+  const isObject = typeof target === 'object' && target !== null;
+  if (typeof target !== 'string' && !isObject) {
+    throw new TypeError('Expected a URL, a configuration of pg, or a pool of pg');
+  }
+  const { configs, place, ttl, pooler } = isObject ? parseConfig(target) : parseUrl(target);
+  const seconds = given.ttl ?? ttl;
+  if (!isTtl(seconds)) throw new TypeError(`The member 'ttl' ${TTL_RANGE}`);
+  const { password } = /** @type {any} */ (configs[0]);
+  const asksPassword = typeof password === 'function';
+  const withoutFunction = asksPassword
+    ? configs.map(({ password: _, ...others }) => others)
+    : configs;
+  for (const config of withoutFunction) checkClonable(config);
+  const options = {
+    configs: withoutFunction,
+    asksPassword,
+    place,
     bucket: given.bucket ?? 'default',
-    ttlMs,
-    isPooled: pooler === 'session',
+    ttlMs: seconds * 1000,
+    isPooled: (given.pooler ?? pooler) === 'session',
   };
+  return { options, password: asksPassword ? password : undefined };
 }
 
 module.exports = { toPostgresOptions };

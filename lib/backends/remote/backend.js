@@ -322,6 +322,7 @@ const needRoomTo = createRoomChecks();
  * @property {string} table  identifies the lock table
  * @property {number} ttlMs  a session without an answer of the server ends after it
  * @property {object} options  of the engine
+ * @property {(() => unknown) | undefined} [answer]  to a question of the session: a password
  */
 
 /**
@@ -357,6 +358,7 @@ class RemoteBackend {
   /** @type {Map<number, RemoteWatch>} */
   #watches = new Map();
   #isClosed = false;
+  #answer;
   /** The last request that blocked the thread. Its cancel() waits until its entry is gone. */
   #waitedFor = NO_ID;
 
@@ -364,8 +366,9 @@ class RemoteBackend {
    * @param {Engine} engine
    * @param {Place} place
    */
-  constructor(engine, { bucket, place, table, ttlMs, options }) {
+  constructor(engine, { bucket, place, table, ttlMs, options, answer }) {
     this.#engine = engine;
+    this.#answer = answer;
     performance.now(); // loads the clock: a message may come when a test runner loads nothing more
     const own = { pid: process.pid, host: hostname(), pidNamespace: pidNamespace() };
     const agent = { clientId: this.clientId, threadId, ...own };
@@ -693,10 +696,22 @@ class RemoteBackend {
       this.#rpc.onReply(message);
     } else if (message.type === 'lostAll') {
       this.#requests.afterPostponed(() => this.#link.post({ type: 'lossesReported' }));
+    } else if (message.type === 'question') {
+      void this.#onQuestion(message.id);
     } else if (message.type === 'events') {
       this.#watches.get(message.id)?.take(message.events);
     } else {
       deliver(message);
+    }
+  }
+
+  /** @param {number} id */
+  async #onQuestion(id) {
+    const link = this.#link;
+    try {
+      link.post({ type: 'answer', id, value: await this.#answer?.() });
+    } catch (error) {
+      link.post({ type: 'answer', id, error: String(error) });
     }
   }
 

@@ -28,7 +28,23 @@ function post(message) {
 }
 
 const { openSession, describe } = ENGINES[engine]();
-const session = openSession(options, agent, post, state);
+/** Questions to the agent, such as for its password. @type {Map<number, (message: any) => void>} */
+const questions = new Map();
+let lastQuestion = 0;
+
+/** @returns {Promise<any>} the answer */
+function ask() {
+  lastQuestion += 1;
+  const id = lastQuestion;
+  post({ type: 'question', id });
+  return new Promise((resolve, reject) => {
+    questions.set(id, ({ value, error }) =>
+      error === undefined ? resolve(value) : reject(new Error(error)),
+    );
+  });
+}
+
+const session = openSession(options, agent, post, state, ask);
 
 /**
  * @param {number} id
@@ -63,6 +79,10 @@ const COMMANDS = {
   lossesReported: () => session.onLossesReported(),
   watch: ({ id, name }) => session.watch(id, name),
   unwatch: ({ id }) => session.unwatch(id),
+  answer: (message) => {
+    questions.get(message.id)?.(message);
+    questions.delete(message.id);
+  },
   close: () => void (end ??= close()),
 };
 

@@ -1,0 +1,114 @@
+'use strict';
+
+const { performance } = require('../../time.js');
+const { loadPg } = require('./pg-library.js');
+const { toPostgresOptions } = require('./postgres-options.js');
+const { readVersion, VERSION } = require('./schema.js');
+
+/** @typedef {import('../../../types/postgres.d.ts').PostgresHostExamination} HostExamination */
+/** @typedef {import('../../../types/postgres.d.ts').PostgresExamination} PostgresExamination */
+
+const TIMEOUT_MS = 3000;
+const ROUND_TRIPS = 5;
+const MIN_VERSION = 130_000;
+
+const ABOUT = `
+  SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting('server_version'),
+    current_setting('server_version_num')::int, current_setting('max_connections')::int,
+    (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend')`;
+
+const RIGHTS = `
+  SELECT CASE WHEN to_regnamespace('holdfast') IS NULL
+    THEN has_database_privilege(current_database(), 'CREATE')
+    ELSE has_schema_privilege('holdfast', 'USAGE') END`;
+
+/** @param {any} client */
+async function readRoundTripMs(client) {
+  const times = [];
+  for (let i = 0; i < ROUND_TRIPS; i += 1) {
+    const start = performance.now();
+    await client.query('SELECT 1');
+    times.push(performance.now() - start);
+  }
+  return times.sort((a, b) => a - b)[ROUND_TRIPS >> 1];
+}
+
+/**
+ * @param {Omit<HostExamination, 'problem' | 'endpoint'> & { number: number }} found
+ * @param {boolean} isPoolerKnown
+ */
+function problemOf(
+  { number, version, isStandby, isPooled, schemaVersion, isAllowed },
+  isPoolerKnown,
+) {
+  if (number < MIN_VERSION) return `PostgreSQL ${version} is too old: locks need 13 or later`;
+  if (isStandby) return 'it is a standby, which takes no changes';
+  if (isPooled && !isPoolerKnown) return 'a connection pooler answers';
+  if (!isAllowed) {
+    return schemaVersion === undefined
+      ? "there is no schema 'holdfast', and this role may not create it"
+      : "this role may not use the schema 'holdfast'";
+  }
+  if (schemaVersion !== undefined && schemaVersion !== VERSION) {
+    return `the schema 'holdfast' has version ${schemaVersion}, this package needs ${VERSION}`;
+  }
+  return undefined;
+}
+
+/**
+ * @param {object} config  of pg
+ * @param {boolean} isPoolerKnown
+ * @returns {Promise<HostExamination>}
+ */
+async function examineHost(config, isPoolerKnown) {
+  const { Client } = loadPg();
+  const client = new Client({
+    application_name: 'holdfast doctor',
+    connectionTimeoutMillis: TIMEOUT_MS,
+    query_timeout: TIMEOUT_MS,
+    ...config,
+  });
+  client.on('error', () => {}); // the next call reports it
+  const endpoint = `${client.host}:${client.port}`;
+  try {
+    await client.connect();
+    const ask = (/** @type {string} */ text) =>
+      client.query({ text, rowMode: 'array' }).then((/** @type {any} */ { rows }) => rows[0]);
+    const [isStandby, pid, version, number, maxConnections, connections] = await ask(ABOUT);
+    const [isAllowed] = await ask(RIGHTS);
+    const found = {
+      version,
+      isStandby,
+      isPooled: pid !== client.processID,
+      schemaVersion: isAllowed ? await readVersion(client) : undefined,
+      isAllowed,
+      maxConnections,
+      connections,
+      roundTripMs: await readRoundTripMs(client),
+    };
+    return { endpoint, problem: problemOf({ ...found, number }, isPoolerKnown), ...found };
+  } catch (error) {
+    const { message, code } = /** @type {any} */ (error);
+    return { endpoint, problem: message || code };
+  } finally {
+    client.connection.stream.destroy();
+  }
+}
+
+/**
+ * Whether locks can live in a database, and if not, why.
+ * @param {string | object} target
+ * @param {import('./postgres-options.js').GivenOptions} [given]
+ * @returns {Promise<PostgresExamination>}
+ */
+async function examinePostgres(target, given = {}) {
+  const { options, password } = toPostgresOptions(target, given);
+  const hosts = await Promise.all(
+    options.configs.map((config) =>
+      examineHost(password === undefined ? config : { ...config, password }, options.isPooled),
+    ),
+  );
+  return { hosts, isUsable: hosts.some(({ problem }) => problem === undefined) };
+}
+
+module.exports = { examinePostgres };

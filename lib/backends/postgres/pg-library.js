@@ -1,0 +1,23 @@
+'use strict';
+
+const { invalidStateError } = require('../../errors.js');
+
+const MISSING =
+  'Locks in PostgreSQL need the package pg, which is an optional peer dependency of holdfast: ' +
+  'npm install pg';
+
+/**
+ * @returns {any} the module `pg`
+ * @throws DOMException InvalidStateError when it is missing
+ */
+function loadPg() {
+  try {
+    // @ts-ignore -- it has its types in a package of its own
+    return require('pg');
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
+    throw invalidStateError(MISSING);
+  }
+}
+
+module.exports = { loadPg };

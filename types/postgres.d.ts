@@ -1,0 +1,128 @@
+import type { LockBackend } from './backend.js';
+
+/** What stands beside the URL or the configuration, all optional. It takes precedence. */
+export interface PostgresBackendOptions {
+  /**
+   * Name of the bucket.
+   * @defaultValue 'default'
+   */
+  bucket?: string | undefined;
+  /**
+   * Seconds (2 to 3600) after which the locks of a machine that is dead or cut off are free.
+   * @defaultValue the one in the URL, otherwise 10
+   */
+  ttl?: number | undefined;
+  /**
+   * `'session'`: a pooler is between, and it gives each client a server connection of its own
+   * (PgBouncer's `pool_mode = session`). Other poolers are refused.
+   */
+  pooler?: 'session' | undefined;
+}
+
+/** The members of a configuration of `pg` that a session uses; others are ignored. */
+export interface PostgresConfig {
+  /** As in the URL of {@link openPostgresBackend}. */
+  connectionString?: string | undefined;
+  /** Name or address of the server, or the folder of its socket. */
+  host?: string | undefined;
+  /** Its port. */
+  port?: number | undefined;
+  /** Name of the role. */
+  user?: string | undefined;
+  /** Name of the database. */
+  database?: string | undefined;
+  /** The password, or a function that is called for each connection, for tokens that expire. */
+  password?: string | (() => string | Promise<string>) | undefined;
+  /** TLS, as of `pg`; without functions: another thread gets it. */
+  ssl?: boolean | object | undefined;
+}
+
+/** A pool of `pg`: sessions take its configuration, and connections of their own. */
+export interface PostgresPool {
+  /** Its configuration. */
+  readonly options: object;
+  /** Tells a pool from a configuration. */
+  connect(...args: never[]): unknown;
+}
+
+/** The session of a backend with its database. */
+export interface PostgresSessionStatus {
+  /** The server and database that are used now; undefined, like what follows, without a session. */
+  endpoint: string | undefined;
+  /** Number of the session. */
+  session: string | undefined;
+  /** Milliseconds until the locks count as lost, unless a call is answered. */
+  validMs: number | undefined;
+  /** Requests that hold, wait or are on their way. */
+  requests: number;
+  /** How many sessions there have been. */
+  sessions: number;
+  /** How many of those sessions were lost. */
+  lost: number;
+  /** Calls of the session that were answered. */
+  roundTrips: number | undefined;
+  /** Their total time in milliseconds. */
+  roundTripMs: number | undefined;
+  /** Calls that were made only to extend the session. */
+  keepAlives: number | undefined;
+}
+
+/** Locks of all machines that reach a database. */
+export interface PostgresBackend extends LockBackend {
+  /** The state of the session. */
+  status(): Promise<PostgresSessionStatus>;
+}
+
+/** One host, as `examinePostgres()` found it. */
+export interface PostgresHostExamination {
+  /** Its address. */
+  endpoint: string;
+  /** Why it cannot hold locks; undefined: it can. */
+  problem: string | undefined;
+  /** Version of the server. */
+  version?: string;
+  /** Whether it is a standby, which takes no changes. */
+  isStandby?: boolean;
+  /** Whether a connection pooler answers. */
+  isPooled?: boolean;
+  /** Version of the schema `holdfast`; undefined: there is none. */
+  schemaVersion?: number | undefined;
+  /** Whether this role may use the schema, or create it where there is none. */
+  isAllowed?: boolean;
+  /** `max_connections` of the server. */
+  maxConnections?: number;
+  /** Connections that there are now. */
+  connections?: number;
+  /** Milliseconds until an answer, the median of five. */
+  roundTripMs?: number;
+}
+
+/** The result of `examinePostgres()`. */
+export interface PostgresExamination {
+  /** One for each host of the URL. */
+  hosts: PostgresHostExamination[];
+  /** Whether locks work in this database now. */
+  isUsable: boolean;
+}
+
+/**
+ * A backend over a PostgreSQL database (13 or later), for `openLockManager({ backend })`. If the
+ * URL is all that is needed, `openLockManager({ url })` and `HOLDFAST_URL` do the same.
+ * @param target `postgres://user@host:5432,host2:5432/database?ttl=10`, with libpq's parameters; or
+ * a configuration or a pool of `pg`
+ * @throws TypeError when the target is not understood, InvalidStateError when `pg` is missing
+ */
+export function openPostgresBackend(
+  target: string | PostgresConfig | PostgresPool,
+  options?: PostgresBackendOptions,
+): PostgresBackend;
+
+/**
+ * Checks whether a database can hold locks, and if not, why. Changes nothing.
+ * @param target As of {@link openPostgresBackend}.
+ * @returns What was found. Rejects as {@link openPostgresBackend} throws.
+ */
+export function examinePostgres(
+  target: string | PostgresConfig | PostgresPool,
+  options?: PostgresBackendOptions,
+): Promise<PostgresExamination>;
