@@ -22,7 +22,7 @@ const RUNS = {
     ...shared,
     testMatch: [
       '<rootDir>/test/**/*.test.js',
-      '!**/*.cluster.test.js',
+      '!**/*.{cluster,postgres}.test.js',
       '!**/test/{dashboard,monitoring,runtimes,site}/**',
       '!**/node_modules/**',
     ],
@@ -41,6 +41,13 @@ const RUNS = {
       testTimeout: 600_000, // a watchdog: on a busy machine a process takes long to start
     };
   },
+
+  /** The tests that need a PostgreSQL: `npm test -- postgres`. */
+  postgres: () => ({
+    ...shared,
+    testMatch: ['<rootDir>/test/**/*.postgres.test.js'],
+    testTimeout: 600_000, // a watchdog, as above
+  }),
 
   /** The conformance suite over a cluster that lives as long as the run. */
   'etcd-conformance': () => ({

@@ -74,7 +74,7 @@ class PostgresServer {
   static async standbyOf(primary, settings = {}) {
     const standby = new PostgresServer({ ...primary.#settings, ...settings });
     const from = ['-h', LOOPBACK, '-p', String(primary.port), '-U', 'holdfast'];
-    standby.#run('pg_basebackup', '-D', standby.data, '-R', '-X', 'stream', '-N', ...from);
+    standby.#run('pg_basebackup', '-D', standby.data, '-R', '-c', 'fast', '-N', ...from);
     await standby.start();
     return standby;
   }

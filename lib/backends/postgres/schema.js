@@ -26,8 +26,8 @@
 //     request is granted only if no waiting row has a smaller ticket; a stealer takes the ticket
 //     before the first waiting one. The blocker of a waiting row is the row directly ahead: the one
 //     with the greatest smaller ticket that is not gone.
-//  5. After each call, the holders of a name are one exclusive row, or shared rows. The first waiting
-//     row is not grantable, unless a hold limit has passed or a session has died since.
+//  5. After each call, the holders of a name are one exclusive row, or shared rows. The first
+//     waiting row is not grantable, unless a hold limit has passed or a session has died since.
 //  6. The session of a waiting row is notified of the session of its blocker: by the answer of
 //     enter(), and by `b` after each change. It waits for the blocker's advisory lock, shared, and
 //     then calls bury(). So it does not matter at which moment a session dies: also if it dies
@@ -389,6 +389,10 @@ CREATE OR REPLACE FUNCTION holdfast.enter(
   in_flags int, in_max_shared int, in_hold_ms float8, in_details text
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
+  -- As an expression: cheaper than a statement.
+  is_locked boolean := pg_advisory_xact_lock(
+    1212368709, holdfast.name_lock(in_bucket, in_key)
+  ) IS NOT NULL;
   ahead record;
   stolen bigint;
   is_granted boolean := true;
@@ -396,7 +400,6 @@ DECLARE
   new_token bigint;
   is_watched boolean;
 BEGIN
-  PERFORM pg_advisory_xact_lock(1212368709, holdfast.name_lock(in_bucket, in_key));
   IF in_flags & 2 <> 0 THEN
     stolen := holdfast.steal(in_bucket, in_key, own);
   ELSE
@@ -499,10 +502,13 @@ CREATE OR REPLACE FUNCTION holdfast.leave(
   in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_why text
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
+  -- As an expression: cheaper than a statement.
+  is_locked boolean := pg_advisory_xact_lock(
+    1212368709, holdfast.name_lock(in_bucket, in_key)
+  ) IS NOT NULL;
   request record;
   reason text;
 BEGIN
-  PERFORM pg_advisory_xact_lock(1212368709, holdfast.name_lock(in_bucket, in_key));
   DELETE FROM holdfast.requests r WHERE r.session = own AND r.number = in_number
   RETURNING r.ticket, r.state, r.mode, r.token, r.why,
     r.state = 'h' AND r.hold_until <= clock_timestamp() AS is_late,

@@ -1,0 +1,122 @@
+'use strict';
+
+const { once } = require('node:events');
+
+/** The advisory locks of sessions: lib/backends/postgres/schema.js. */
+const SESSION_LOCKS = 1212368708;
+
+/** A session of the schema without the backend: it calls the functions and collects the notes. */
+class SqlSession {
+  client;
+  session;
+  epoch;
+  bucket;
+  /** @type {string[]} notifications that were not taken */
+  #notes = [];
+  #number = 0;
+
+  /**
+   * @param {import('./postgres-server.js').PostgresServer} server
+   * @param {{ bucket?: string, agent?: string, user?: string }} [options]
+   */
+  static async open(server, { bucket = 'bucket', agent = 'agent', user } = {}) {
+    const self = new SqlSession();
+    self.bucket = bucket;
+    self.client = await server.connect({ user });
+    self.client.on('notification', ({ payload }) => self.#notes.push(payload));
+    const text = 'SELECT * FROM holdfast.open($1, $2)';
+    const { rows } = await self.client.query(text, [bucket, agent]);
+    ({ session: self.session, epoch: self.epoch } = rows[0]);
+    await self.client.query(`LISTEN holdfast_${self.session}`);
+    return self;
+  }
+
+  /** @param {string} name  of a function @param {...any} values @returns its one value */
+  async call(name, ...values) {
+    const parameters = values.map((_, index) => `$${index + 1}`).join();
+    const text = `SELECT holdfast.${name}(${parameters}) AS answer`;
+    const { rows } = await this.client.query({ name, text, values });
+    return rows[0].answer;
+  }
+
+  /** @param {string} text @param {any[]} [values] */
+  async rows(text, values) {
+    const { rows } = await this.client.query(text, values);
+    return rows;
+  }
+
+  /** @returns {Promise<[string, number]>} the answer, and the number of the request */
+  async enter(options = {}) {
+    const number = (this.#number += 1);
+    return [await this.enterAs(number, options), number];
+  }
+
+  enterAs(number, { key = 'key', mode = 'x', flags = 0, limit = 0, holdMs = 0, details = '' }) {
+    const request = [number, mode, flags, limit, holdMs, details];
+    return this.call('enter', this.bucket, key, this.session, this.epoch, ...request);
+  }
+
+  leave(number, { key = 'key', why = '' } = {}) {
+    return this.call('leave', this.bucket, key, this.session, this.epoch, number, why);
+  }
+
+  step(...ops) {
+    const json = JSON.stringify(ops);
+    return this.call('step', this.bucket, this.session, this.epoch, json);
+  }
+
+  bury(session) {
+    return this.call('bury', this.bucket, session, this.session, this.epoch);
+  }
+
+  expire(key = 'key') {
+    return this.call('expire', this.bucket, key, this.session, this.epoch);
+  }
+
+  inspect() {
+    return this.rows('SELECT * FROM holdfast.inspect($1, $2)', [this.bucket, this.session]);
+  }
+
+  async locked(key = 'key') {
+    const text = 'SELECT * FROM holdfast.locked($1, $2, $3)';
+    const [{ exclusive, shared }] = await this.rows(text, [this.bucket, key, this.session]);
+    return [exclusive, shared];
+  }
+
+  /** The notifications of all calls that have been answered. */
+  async notes() {
+    await this.client.query('SELECT 1');
+    return this.#notes.splice(0);
+  }
+
+  /** Waits for a notification. */
+  async note() {
+    while (this.#notes.length === 0) await once(this.client, 'notification');
+    return this.#notes.shift();
+  }
+
+  async close() {
+    while ((await this.call('close', this.bucket, this.session, this.epoch)) > 0);
+    await this.client.end();
+  }
+
+  /** The connection breaks off, as at the death of the process; the server notices it later. */
+  breakOff() {
+    this.client.connection.stream.destroy();
+  }
+
+  /** The connection breaks off. Resolves when the session is dead. @param {SqlSession} witness */
+  async die(witness) {
+    this.breakOff();
+    await witness.untilDead(this.session);
+  }
+
+  /** @param {number} session */
+  async untilDead(session) {
+    const lock = [SESSION_LOCKS, session];
+    await this.client.query('SELECT pg_advisory_lock_shared($1, $2)', lock);
+    await this.client.query('SELECT pg_advisory_unlock_shared($1, $2)', lock);
+  }
+}
+
+module.exports = { SqlSession, SESSION_LOCKS };
