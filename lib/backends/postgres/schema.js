@@ -242,20 +242,22 @@ END $$;
 
 -- Standard: Web Locks, "process the lock request queue", for the waiting rows behind a ticket; none
 -- is before it. Deletes the rows of dead sessions at the head. in_holders is 0 if it is known that
--- there are none. in_changed: the first waiting row has another blocker than before. Returns the
--- ticket of the first row that still waits.
+-- there are none. in_changed: the first waiting row has another blocker than before. Returns whether
+-- it granted or deleted a row.
 CREATE OR REPLACE FUNCTION holdfast.serve(
   in_bucket text, in_key text, own int, in_epoch bigint,
   in_after bigint, in_holders int, in_changed boolean
-) RETURNS bigint LANGUAGE plpgsql AS $$
+) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   waiting record;
   exclusive int := in_holders;
   shared int := in_holders;
   after_ticket bigint := in_after;
-  changed boolean := in_changed;
+  changed boolean := in_changed; -- whether the first waiting row is to be notified
+  has_served boolean := false;
   new_token bigint;
   is_watched boolean;
+  is_sent boolean;
 BEGIN
   LOOP
     SELECT r.ticket, r.session, r.number, r.mode, r.max_shared, r.hold_ms INTO waiting
@@ -263,13 +265,14 @@ BEGIN
     WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > after_ticket AND r.state = 'w'
     ORDER BY r.ticket LIMIT 1;
     IF NOT FOUND THEN
-      RETURN NULL;
+      RETURN has_served;
     END IF;
 
     IF NOT holdfast.alive(waiting.session, own) THEN
       PERFORM holdfast.lose(
         in_bucket, in_key, own, 'died', waiting.session, waiting.number, waiting.mode, NULL
       );
+      has_served := true;
       changed := true;
       CONTINUE;
     END IF;
@@ -296,23 +299,27 @@ BEGIN
         THEN clock_timestamp() + least(r.hold_ms, 1e12) * interval '1 millisecond' END
     WHERE r.session = waiting.session AND r.number = waiting.number
     RETURNING EXISTS (SELECT FROM holdfast.watchers w WHERE w.bucket = in_bucket) INTO is_watched;
-    PERFORM pg_notify(
+    is_sent := pg_notify(
       'holdfast_' || waiting.session, concat_ws(' ', 'g', waiting.number, new_token)
-    );
+    ) IS NOT NULL;
     IF is_watched THEN
       PERFORM holdfast.emit(
         in_bucket, in_key, own, 'granted',
         waiting.session, waiting.number, waiting.mode, new_token
       );
     END IF;
-    after_ticket := waiting.ticket;
+    has_served := true;
     changed := waiting.hold_ms > 0; -- the row behind it has the same blocker, with a hold limit
+    IF waiting.mode = 'x' AND NOT changed THEN
+      RETURN true;
+    END IF;
+    after_ticket := waiting.ticket;
   END LOOP;
 
   IF changed THEN
     PERFORM holdfast.notify_blocker(in_bucket, in_key, waiting.ticket);
   END IF;
-  RETURN waiting.ticket;
+  RETURN has_served;
 END $$;
 
 -- Deletes the holders that have died, takes the lock from those whose hold limit has passed, and
@@ -347,7 +354,7 @@ BEGIN
     RETURN changed;
   END IF;
   RETURN holdfast.serve(in_bucket, in_key, own, in_epoch, first_waiting - 1, NULL, changed)
-    IS DISTINCT FROM first_waiting OR changed;
+    OR changed;
 END $$;
 
 -- Takes the lock from all holders; returns the ticket before the first waiting row, or null.
@@ -394,6 +401,8 @@ DECLARE
     1212368709, holdfast.name_lock(in_bucket, in_key)
   ) IS NOT NULL;
   ahead record;
+  limit_at timestamptz; -- of the holders
+  has_died boolean; -- one of the holders
   stolen bigint;
   is_granted boolean := true;
   serial bigint;
@@ -404,7 +413,7 @@ BEGIN
     stolen := holdfast.steal(in_bucket, in_key, own);
   ELSE
     FOR attempt IN 1..2 LOOP
-      SELECT r.session, r.state, r.mode INTO ahead FROM holdfast.requests r
+      SELECT r.session, r.state, r.mode, r.hold_until INTO ahead FROM holdfast.requests r
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.state <> 'g'
       ORDER BY r.ticket DESC LIMIT 1;
       EXIT WHEN NOT FOUND;
@@ -415,7 +424,25 @@ BEGIN
           WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
         )
       );
-      EXIT WHEN is_granted OR attempt = 2;
+      EXIT WHEN is_granted;
+      IF ahead.state = 'h' AND ahead.mode = 'x' THEN
+        limit_at := ahead.hold_until;
+        has_died := NOT holdfast.alive(ahead.session, own);
+      ELSE
+        SELECT min(r.hold_until), bool_or(NOT holdfast.alive(r.session, own))
+        INTO limit_at, has_died FROM holdfast.requests r
+        WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h' AND r.ticket < coalesce(
+          (
+            SELECT w.ticket FROM holdfast.requests w
+            WHERE w.bucket = in_bucket AND w.key = in_key AND w.state = 'w'
+            ORDER BY w.ticket LIMIT 1
+          ), 9223372036854775807
+        );
+      END IF;
+      -- ifAvailable does not wait for others that have died at the head of the queue, either.
+      EXIT WHEN attempt = 2 OR NOT (
+        has_died IS NOT FALSE OR (limit_at <= clock_timestamp()) IS TRUE OR in_flags & 1 <> 0
+      );
       EXIT WHEN NOT holdfast.tidy(in_bucket, in_key, own, in_epoch);
       is_granted := true;
     END LOOP;
@@ -453,11 +480,12 @@ BEGIN
   END IF;
   RETURN concat_ws(
     ' ', 'w', CASE WHEN ahead.session <> own THEN ahead.session ELSE 0 END,
-    holdfast.next_limit(in_bucket, in_key)
+    extract(epoch FROM limit_at - clock_timestamp()) * 1000
   );
 END $$;
 
--- Serves the queue after a row was deleted. Returns the ticket of the row directly behind it.
+-- Serves the queue after a row was deleted. Returns a ticket: rows before it that were deleted, too,
+-- are settled with this one.
 CREATE OR REPLACE FUNCTION holdfast.settle(
   in_bucket text, in_key text, own int, in_epoch bigint,
   in_ticket bigint, in_state "char", in_mode "char"
@@ -465,7 +493,13 @@ CREATE OR REPLACE FUNCTION holdfast.settle(
 DECLARE
   behind record;
   other "char";
+  has_served boolean;
 BEGIN
+  IF in_state = 'h' AND in_mode = 'x' THEN
+    has_served := holdfast.serve(in_bucket, in_key, own, in_epoch, in_ticket, 0, true);
+    RETURN in_ticket;
+  END IF;
+
   SELECT r.ticket, r.state INTO behind FROM holdfast.requests r
   WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > in_ticket AND r.state <> 'g'
   ORDER BY r.ticket LIMIT 1;
@@ -481,8 +515,6 @@ BEGIN
     IF other = 'w' THEN
       PERFORM holdfast.serve(in_bucket, in_key, own, in_epoch, behind.ticket, NULL, false);
     END IF;
-  ELSIF in_state = 'h' AND in_mode = 'x' THEN
-    PERFORM holdfast.serve(in_bucket, in_key, own, in_epoch, in_ticket, 0, true);
   ELSE
     SELECT r.state INTO other FROM holdfast.requests r
     WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < in_ticket AND r.state <> 'g'
@@ -508,6 +540,7 @@ DECLARE
   ) IS NOT NULL;
   request record;
   reason text;
+  settled bigint;
 BEGIN
   DELETE FROM holdfast.requests r WHERE r.session = own AND r.number = in_number
   RETURNING r.ticket, r.state, r.mode, r.token, r.why,
@@ -536,7 +569,7 @@ BEGIN
     );
   END IF;
   IF request.has_followers THEN
-    PERFORM holdfast.settle(
+    settled := holdfast.settle(
       in_bucket, in_key, own, in_epoch, request.ticket, request.state, request.mode
     );
   END IF;
