@@ -1,0 +1,283 @@
+'use strict';
+
+// Random histories of several sessions: the functions of the schema against the reference, the lock
+// table in JavaScript. HOLDFAST_SEED=<seed> replays the histories of a run, HOLDFAST_RUNS sets
+// their number.
+
+const fc = require('fast-check');
+const { createManualTimers } = require('../support/manual-timers.js');
+
+const manual = createManualTimers();
+jest.doMock('../../lib/time.js', () => ({
+  ...jest.requireActual('../../lib/time.js'),
+  ...manual.timers,
+}));
+
+const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
+const { ensureSchema } = require('../../lib/backends/postgres/schema.js');
+const { lengthOf } = require('../support/lengths.js');
+const { PostgresServer } = require('../support/postgres-server.js');
+const { SqlSession } = require('../support/sql-session.js');
+
+const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const RUNS = lengthOf('HOLDFAST_RUNS', { whole: 500, part: 40 });
+const SESSIONS = 4;
+const KEYS = ['a', 'b'];
+
+const MODES = { exclusive: 'x', shared: 's' };
+const session = fc.nat({ max: SESSIONS - 1 });
+const index = fc.nat({ max: 1_000 });
+const enter = fc.record({
+  kind: fc.constant('enter'),
+  session,
+  key: fc.constantFrom(...KEYS),
+  mode: fc.constantFrom('exclusive', 'shared', 'shared'),
+  limit: fc.constantFrom(0, 0, 1, 2, 3),
+  way: fc.constantFrom('wait', 'wait', 'wait', 'wait', 'ifAvailable', 'steal'),
+  hasHoldLimit: fc.constantFrom(false, false, true),
+});
+const onRequest = (kind) => fc.record({ kind: fc.constant(kind), request: index });
+const onSession = (kind) => fc.record({ kind: fc.constant(kind), session });
+const single = fc.oneof(
+  { arbitrary: enter, weight: 10 },
+  { arbitrary: onRequest('leave'), weight: 8 },
+);
+const operations = fc.oneof(
+  { arbitrary: single, weight: 30 },
+  {
+    arbitrary: fc.record({ kind: fc.constant('step'), session, ops: fc.array(single) }),
+    weight: 3,
+  },
+  { arbitrary: onRequest('expire'), weight: 4 },
+  { arbitrary: onSession('close'), weight: 1 },
+  { arbitrary: fc.record({ kind: fc.constant('die'), session, by: session }), weight: 2 },
+);
+const histories = fc.array(operations, { minLength: 1, maxLength: 60, size: 'large' });
+
+let server;
+let bucketCount = 0;
+
+beforeAll(async () => {
+  console.info(`HOLDFAST_SEED=${SEED} HOLDFAST_RUNS=${RUNS}`);
+  server = await PostgresServer.start({ maxConnections: 20 });
+  const client = await server.connect();
+  await ensureSchema(client);
+  await client.end();
+});
+afterAll(() => server?.remove());
+
+/** The reference and the sessions of one history. */
+class Player {
+  #table = new LocalLockTable();
+  #bucket;
+  /** @type {{ sql: SqlSession, agent: any, expected: string[] }[]} */
+  #members = [];
+  /** All requests that are neither left nor missed, in their order. */
+  #requests = [];
+  #count = 0;
+  /** @type {Map<string, bigint>} the last token of each key */
+  #tokens = new Map();
+  /** @type {Map<number, number>} the session that a waiting request was notified of */
+  #blockers = new Map();
+  /** @type {Set<number>} the requests whose grant was seen */
+  #granted = new Set();
+
+  constructor(bucket) {
+    this.#bucket = bucket;
+  }
+
+  async open() {
+    for (let at = 0; at < SESSIONS; at += 1) await this.#begin(at);
+  }
+
+  async #begin(at) {
+    const sql = await SqlSession.open(server, { bucket: this.#bucket });
+    const expected = [];
+    const agent = {
+      onGranted: ({ request }) => expected.push(`g ${request.backendId}`),
+      onLost: ({ request }, reason) => expected.push(`l ${request.backendId} ${reason}`),
+      pidFor: () => 0,
+    };
+    this.#members[at] = { sql, agent, expected };
+  }
+
+  async end() {
+    await Promise.all(this.#members.map(({ sql }) => sql.client.end()));
+  }
+
+  async play(operation) {
+    await this[operation.kind](operation);
+    await this.#compare();
+  }
+
+  /** Does it in the reference. @returns the operation for step(), and the expected answer */
+  #enter({ key, mode, limit, way, hasHoldLimit }, at) {
+    const { agent } = this.#members[at];
+    const id = (this.#count += 1);
+    const flags = { wait: 0, ifAvailable: 1, steal: 2 }[way];
+    const isLimited = mode === 'shared' && way !== 'steal';
+    const extras = {
+      limit: isLimited ? limit : 0,
+      holdLimit: hasHoldLimit ? manual.delayOf(id) : 0,
+    };
+    const { holdLimit } = extras;
+    const options = { ifAvailable: flags === 1, steal: flags === 2, extras };
+    const identity = { backendId: id, tokenHigh: 0, tokenLow: 0 };
+    const entry = this.#table.request(agent, { name: key, mode, ...options, ...identity });
+    const op = ['e', key, id, MODES[mode], flags, extras.limit, holdLimit, `details ${id}`];
+    if (entry === null) return [op, 'm'];
+    this.#requests.push({ id, at, key, entry, holdLimit });
+    return [op, entry.isHeld ? 'g' : 'w'];
+  }
+
+  /** @param {{ id: number, key: string, entry: any }} request */
+  #leave({ id, key, entry }) {
+    this.#forget((it) => it.id === id);
+    const isGone = entry.list === null;
+    this.#table.remove(entry);
+    return [['l', key, id, ''], isGone ? entry.lossReason : null];
+  }
+
+  #forget(isLeft) {
+    this.#requests = this.#requests.filter((it) => !isLeft(it));
+  }
+
+  #pick(number, of = this.#requests) {
+    return of[number % of.length];
+  }
+
+  async enter(operation) {
+    const [op, expected] = this.#enter(operation, operation.session);
+    const { sql } = this.#members[operation.session];
+    const [, key, id, mode, flags, limit, holdMs, details] = op;
+    const answer = await sql.enterAs(id, { key, mode, flags, limit, holdMs, details });
+    expect(this.#outcome(answer, id)).toBe(expected);
+  }
+
+  /** @param {string | null} answer @param {number} id */
+  #outcome(answer, id) {
+    const [outcome, detail] = answer?.split(' ') ?? [null];
+    if (outcome === 'w') this.#blockers.set(id, Number(detail));
+    return outcome;
+  }
+
+  async leave({ request: number }) {
+    const request = this.#pick(number);
+    if (request === undefined) return;
+    const [op, expected] = this.#leave(request);
+    const answer = await this.#members[request.at].sql.leave(op[2], { key: request.key });
+    expect(answer).toBe(expected);
+  }
+
+  async step({ session: at, ops }) {
+    if (ops.length === 0) return;
+    const done = ops.flatMap((op) => {
+      if (op.kind === 'enter') return [this.#enter(op, at)];
+      const own = this.#requests.filter((it) => it.at === at);
+      return own.length === 0 ? [] : [this.#leave(this.#pick(op.request, own))];
+    });
+    const answers = await this.#members[at].sql.step(...done.map(([op]) => op));
+    const outcomes = answers.map((answer, n) => this.#outcome(answer, done[n][0][2]));
+    expect(outcomes).toEqual(done.map(([, expected]) => expected));
+  }
+
+  /** The hold limit of a holder passes, by the clock of the server. */
+  async expire({ request: number }) {
+    const limited = this.#requests.filter(({ entry, holdLimit }) => holdLimit > 0 && entry.isHeld);
+    const request = this.#pick(number, limited);
+    if (request === undefined) return;
+    manual.fire(request.id);
+    const { sql } = this.#members[request.at];
+    const text = 'UPDATE holdfast.requests SET hold_until = clock_timestamp() WHERE number = $1';
+    await sql.rows(`${text} AND session = $2`, [request.id, sql.session]);
+    await this.#members[(request.at + 1) % SESSIONS].sql.expire(request.key);
+  }
+
+  async close({ session: at }) {
+    this.#removeAll(at, false);
+    await this.#members[at].sql.close();
+    await this.#begin(at);
+  }
+
+  async die({ session: at, by }) {
+    const burier = this.#members[by === at ? (at + 1) % SESSIONS : by].sql;
+    const { sql } = this.#members[at];
+    await sql.die(burier);
+    this.#removeAll(at, true);
+    expect(await burier.bury(sql.session)).toBe(0);
+    await this.#begin(at);
+  }
+
+  #removeAll(at, hasDied) {
+    const entries = this.#requests.filter((it) => it.at === at && it.entry.list !== null);
+    this.#table.removeAll(
+      entries.map(({ entry }) => entry),
+      hasDied,
+    );
+    this.#forget((it) => it.at === at);
+  }
+
+  /** The same notifications, the same table, rising tokens and the right blockers. */
+  async #compare() {
+    for (const { sql, expected } of this.#members) {
+      const found = [];
+      for (const note of await sql.notes()) {
+        const [kind, number, detail] = note.split(' ');
+        if (kind === 'b') this.#blockers.set(Number(number), Number(detail));
+        else found.push(kind === 'g' ? `g ${number}` : note);
+      }
+      // Those of several keys come in any order.
+      expect(found.toSorted()).toEqual(expected.splice(0).toSorted());
+    }
+    const { held, pending } = this.#table.inspect({});
+    const rows = await this.#members[0].sql.inspect();
+    for (const key of KEYS) {
+      const ofKey = rows.filter((row) => row.key === key);
+      const ids = (list) => list.filter(({ name }) => name === key).map((it) => it.requestId);
+      const numbers = (state) => ofKey.filter((it) => it.state === state).map((it) => it.number);
+      expect({ key, held: numbers('h') }).toEqual({ key, held: ids(held) });
+      expect({ key, waiting: numbers('w') }).toEqual({ key, waiting: ids(pending) });
+      this.#checkTokens(key, ofKey);
+      this.#checkBlockers(ofKey);
+    }
+  }
+
+  #checkTokens(key, rows) {
+    const last = this.#tokens.get(key) ?? 0n;
+    for (const { token, number } of rows.filter(({ state }) => state === 'h')) {
+      if (this.#granted.has(number)) continue;
+      this.#granted.add(number);
+      expect(BigInt(token)).toBeGreaterThan(last);
+      this.#tokens.set(key, BigInt(token));
+    }
+  }
+
+  /** Tickets of holders are before those of waiting requests: invariants 4 and 6. */
+  #checkBlockers(rows) {
+    const queue = rows.toSorted((a, b) => Number(a.ticket) - Number(b.ticket));
+    const states = queue.map(({ state }) => state).join('');
+    expect(states).toMatch(/^h*w*$/);
+    queue.forEach(({ number, state, session: own }, at) => {
+      if (state === 'h') return;
+      const ahead = queue[at - 1].session;
+      expect({ number, blocker: this.#blockers.get(number) }).toEqual({
+        number,
+        blocker: ahead === own ? 0 : ahead,
+      });
+    });
+  }
+}
+
+test('the functions and the reference agree on random histories', async () => {
+  const property = fc.asyncProperty(histories, async (history) => {
+    bucketCount += 1;
+    const player = new Player(`bucket ${bucketCount}`);
+    await player.open();
+    try {
+      for (const step of history) await player.play(step);
+    } finally {
+      await player.end();
+    }
+  });
+  await fc.assert(property, { seed: SEED, numRuns: RUNS, endOnFailure: false });
+});
