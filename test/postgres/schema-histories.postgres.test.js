@@ -226,7 +226,7 @@ class Player {
         if (kind === 'b') this.#blockers.set(Number(number), Number(detail));
         else found.push(kind === 'g' ? `g ${number}` : note);
       }
-      // Those of several keys come in any order.
+      // Notifications about several keys come in any order.
       expect(found.toSorted()).toEqual(expected.splice(0).toSorted());
     }
     const { held, pending } = this.#table.inspect({});
@@ -252,7 +252,7 @@ class Player {
     }
   }
 
-  /** Tickets of holders are before those of waiting requests: invariants 4 and 6. */
+  /** Holders have smaller tickets than waiting requests: invariants 4 and 6. */
   #checkBlockers(rows) {
     const queue = rows.toSorted((a, b) => Number(a.ticket) - Number(b.ticket));
     const states = queue.map(({ state }) => state).join('');

@@ -242,8 +242,8 @@ END $$;
 
 -- Standard: Web Locks, "process the lock request queue", for the waiting rows behind a ticket; none
 -- is before it. Deletes the rows of dead sessions at the head. in_holders is 0 if it is known that
--- there are none. in_changed: the first waiting row has another blocker than before. Returns whether
--- it granted or deleted a row.
+-- there are none. in_changed: the first waiting row has another blocker than before. Returns
+-- whether it granted or deleted a row.
 CREATE OR REPLACE FUNCTION holdfast.serve(
   in_bucket text, in_key text, own int, in_epoch bigint,
   in_after bigint, in_holders int, in_changed boolean
@@ -484,8 +484,8 @@ BEGIN
   );
 END $$;
 
--- Serves the queue after a row was deleted. Returns a ticket: rows before it that were deleted, too,
--- are settled with this one.
+-- Serves the queue after a row was deleted. Returns a ticket: rows before it that were deleted,
+-- too, are settled with this one.
 CREATE OR REPLACE FUNCTION holdfast.settle(
   in_bucket text, in_key text, own int, in_epoch bigint,
   in_ticket bigint, in_state "char", in_mode "char"

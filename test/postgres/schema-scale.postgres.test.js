@@ -1,0 +1,109 @@
+'use strict';
+
+// The cost of a call, in pages that the server reads for it, does not depend on how many wait.
+
+const { ensureSchema } = require('../../lib/backends/postgres/schema.js');
+const { PostgresServer } = require('../support/postgres-server.js');
+const { SqlSession } = require('../support/sql-session.js');
+
+const FEW = 100;
+const MANY = 10_000;
+const BATCH = 500;
+/** Splits of the index make single calls dearer; the table is wider, so the index is deeper. */
+const TIMES = 3;
+
+let server;
+let one;
+beforeAll(async () => {
+  server = await PostgresServer.start({ settings: { autovacuum: 'off' } });
+  const client = await server.connect();
+  await ensureSchema(client);
+  await client.end();
+  one = await SqlSession.open(server);
+});
+afterAll(() => server?.remove());
+
+/** @param {string} key @param {number} first  number of a request @param {number} count */
+async function enterMany(key, first, count, mode = 'x') {
+  for (let done = 0; done < count; done += BATCH) {
+    const ops = Array.from({ length: Math.min(BATCH, count - done) }, (_, index) => {
+      const number = first + done + index;
+      return ['e', key, number, mode, 0, 0, 0, ''];
+    });
+    await one.step(...ops);
+  }
+}
+
+/** @param {string} call @returns {Promise<number>} how many pages it read */
+async function pagesOf(call) {
+  const text = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT holdfast.${call}`;
+  const [row] = await one.rows(text);
+  const [{ Plan: plan }] = row['QUERY PLAN'];
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+}
+
+const own = () => `${one.session}, ${one.epoch}`;
+const pagesOfLeave = (key, number) => pagesOf(`leave('bucket', '${key}', ${own()}, ${number}, '')`);
+const pagesOfEnter = (key, number, mode = 'x') =>
+  pagesOf(`enter('bucket', '${key}', ${own()}, ${number}, '${mode}', 0, 0, 0, '')`);
+
+/** The pages of several calls, the dearest left out: some split a page of an index. */
+async function usual(count, pages) {
+  const all = [];
+  for (let index = 0; index < count; index += 1) all.push(await pages(index));
+  return all.toSorted((a, b) => a - b)[Math.floor(count / 2)];
+}
+
+test('a hand-off does not depend on how many wait, nor on how many were served', async () => {
+  await enterMany('few', 1, FEW);
+  const few = await usual(20, (index) => pagesOfLeave('few', 1 + index));
+
+  const first = 1_000_000;
+  await enterMany('many', first, MANY);
+  let next = first;
+  const handOff = () => pagesOfLeave('many', (next += 1) - 1);
+  const many = await usual(20, handOff);
+  const served = MANY - 2 * FEW;
+  for (; next < first + served; next += BATCH) {
+    const ops = Array.from({ length: BATCH }, (_, index) => ['l', 'many', next + index, '']);
+    await one.step(...ops);
+  }
+  const late = await usual(20, handOff);
+  expect(many).toBeLessThan(few * TIMES);
+  expect(late).toBeLessThan(few * TIMES);
+});
+
+test('to wait does not depend on how many wait', async () => {
+  await enterMany('short', 2_000_000, FEW);
+  await enterMany('long', 3_000_000, MANY);
+  const short = await usual(20, (index) => pagesOfEnter('short', 2_500_000 + index));
+  const long = await usual(20, (index) => pagesOfEnter('long', 3_500_000 + index));
+  expect(long).toBeLessThan(short * TIMES);
+});
+
+test('to share does not depend on how many share', async () => {
+  await enterMany('small', 4_000_000, FEW, 's');
+  await enterMany('large', 5_000_000, MANY, 's');
+  const small = await usual(20, (index) => pagesOfEnter('small', 4_500_000 + index, 's'));
+  const large = await usual(20, (index) => pagesOfEnter('large', 5_500_000 + index, 's'));
+  expect(large).toBeLessThan(small * TIMES);
+});
+
+test('an uncontended lock does not become dearer by the rows of earlier ones', async () => {
+  const pair = async (index) =>
+    (await pagesOfEnter('hot', 6_000_000 + index)) + (await pagesOfLeave('hot', 6_000_000 + index));
+  await pair(-1);
+  const fresh = await usual(20, pair);
+  for (let done = 0; done < MANY; done += BATCH / 2) {
+    const ops = Array.from({ length: BATCH / 2 }, (_, index) => {
+      const number = 7_000_000 + done + index;
+      return [
+        ['e', 'hot', number, 'x', 0, 0, 0, ''],
+        ['l', 'hot', number, ''],
+      ];
+    });
+    await one.step(...ops.flat());
+  }
+  const used = await usual(20, (index) => pair(1_000 + index));
+  expect(used).toBeLessThan(fresh * TIMES);
+});
