@@ -114,4 +114,4 @@ class ClusterGate {
   }
 }
 
-module.exports = { ClusterGate };
+module.exports = { ClusterGate, TcpGate };

@@ -38,9 +38,14 @@
 //     which a crash and a fail-over empty: above every earlier epoch, not below the seconds since
 //     2025, under a lock, and on the disk before another session can read it. A counter that a
 //     crash or a lagging standby sets back by less than 2^32 is outweighed by the next epoch.
+//     Each start of the server begins an epoch, too.
 //  8. No deadlocks: a call takes the locks of all its names first, in the order of their hashes;
 //     then rows of requests; then rows of sessions. The locks of sessions are only tried, and rows
 //     that another call has locked are skipped when old events or watchers are deleted.
+//  9. A client counts its session as lost at the latest a TTL after its last answer. So no lock is
+//     granted before the longest TTL of the sessions before this epoch has passed: a session that
+//     open() returns a pause to passes epoch 0 for so long, which grants nothing, and then calls
+//     expire() for the names that it waits for.
 //
 // Notifications of a session, on the channel `holdfast_<session>`. They arrive after the commit of
 // the call that sent them; if the session made that call, they arrive before its answer:
@@ -62,10 +67,18 @@ CREATE SCHEMA IF NOT EXISTS holdfast;
 CREATE TABLE IF NOT EXISTS holdfast.version (version int NOT NULL);
 
 -- The last epoch of tokens: one row. It is logged, and written with a flush.
-CREATE TABLE IF NOT EXISTS holdfast.last_epoch (epoch bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS holdfast.last_epoch (
+  epoch bigint NOT NULL,
+  grants_from timestamptz NOT NULL,
+  ttl_ms float8 NOT NULL -- the longest one of its sessions
+);
 
 -- The epoch in use: one row, or none after a crash or a fail-over.
-CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.epoch (epoch bigint NOT NULL);
+CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.epoch (
+  epoch bigint NOT NULL,
+  grants_from timestamptz NOT NULL,
+  server_start timestamptz NOT NULL
+);
 
 -- Tickets, and the low part of tokens.
 CREATE SEQUENCE IF NOT EXISTS holdfast.counter;
@@ -242,8 +255,8 @@ END $$;
 
 -- Standard: Web Locks, "process the lock request queue", for the waiting rows behind a ticket; none
 -- is before it. Deletes the rows of dead sessions at the head. in_holders is 0 if it is known that
--- there are none. in_changed: the first waiting row has another blocker than before. Returns
--- whether it granted or deleted a row.
+-- there are none. in_changed: the first waiting row has another blocker than before. Epoch 0 grants
+-- nothing. Returns whether it granted or deleted a row.
 CREATE OR REPLACE FUNCTION holdfast.serve(
   in_bucket text, in_key text, own int, in_epoch bigint,
   in_after bigint, in_holders int, in_changed boolean
@@ -283,7 +296,7 @@ BEGIN
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < waiting.ticket AND r.state = 'h';
     END IF;
     -- lib/backends/grantable.js
-    EXIT WHEN exclusive > 0;
+    EXIT WHEN exclusive > 0 OR in_epoch = 0;
     IF waiting.mode = 'x' THEN
       EXIT WHEN shared > 0;
       exclusive := 1;
@@ -404,7 +417,7 @@ DECLARE
   limit_at timestamptz; -- of the holders
   has_died boolean; -- one of the holders
   stolen bigint;
-  is_granted boolean := true;
+  is_granted boolean := in_epoch <> 0;
   serial bigint;
   new_token bigint;
   is_watched boolean;
@@ -418,12 +431,11 @@ BEGIN
       ORDER BY r.ticket DESC LIMIT 1;
       EXIT WHEN NOT FOUND;
       -- lib/backends/grantable.js
-      is_granted := ahead.state = 'h' AND ahead.mode = 's' AND in_mode = 's' AND (
-        in_max_shared = 0 OR in_max_shared > (
+      is_granted := in_epoch <> 0 AND ahead.state = 'h' AND ahead.mode = 's' AND in_mode = 's'
+        AND (in_max_shared = 0 OR in_max_shared > (
           SELECT count(*) FROM holdfast.requests r
           WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
-        )
-      );
+        ));
       EXIT WHEN is_granted;
       IF ahead.state = 'h' AND ahead.mode = 'x' THEN
         limit_at := ahead.hold_until;
@@ -444,7 +456,7 @@ BEGIN
         has_died IS NOT FALSE OR (limit_at <= clock_timestamp()) IS TRUE OR in_flags & 1 <> 0
       );
       EXIT WHEN NOT holdfast.tidy(in_bucket, in_key, own, in_epoch);
-      is_granted := true;
+      is_granted := in_epoch <> 0;
     END LOOP;
   END IF;
   IF NOT is_granted AND in_flags & 1 <> 0 THEN
@@ -477,6 +489,9 @@ BEGIN
   END IF;
   IF is_granted THEN
     RETURN 'g ' || new_token;
+  END IF;
+  IF in_flags & 2 <> 0 THEN
+    RETURN 'w 0';
   END IF;
   RETURN concat_ws(
     ' ', 'w', CASE WHEN ahead.session <> own THEN ahead.session ELSE 0 END,
@@ -686,12 +701,15 @@ BEGIN
   RETURN holdfast.remove(in_bucket, ARRAY[in_session], own, in_epoch, true);
 END $$;
 
--- Begins a session on this connection, which has none. Also removes sessions of the bucket that
--- have died: at most 50 names, the next ones in the next call.
+-- Begins a session on this connection, which has none. It uses epoch 0 until pause_ms have passed.
+-- Also removes sessions of the bucket that have died: at most 50 names, the next ones in the next
+-- call.
 CREATE OR REPLACE FUNCTION holdfast.open(
-  in_bucket text, in_agent text, OUT session int, OUT epoch bigint
+  in_bucket text, in_agent text, in_ttl_ms float8,
+  OUT session int, OUT epoch bigint, OUT pause_ms float8
 ) LANGUAGE plpgsql AS $$
 DECLARE
+  grants_from timestamptz;
   dead int[];
 BEGIN
   PERFORM holdfast.configure();
@@ -705,20 +723,36 @@ BEGIN
     END IF;
   END LOOP;
 
-  SELECT e.epoch INTO epoch FROM holdfast.epoch e;
+  SELECT e.epoch, e.grants_from INTO epoch, grants_from FROM holdfast.epoch e
+  WHERE e.server_start = pg_postmaster_start_time();
   IF NOT FOUND THEN
     PERFORM pg_advisory_xact_lock(1212368710, 0);
-    SELECT e.epoch INTO epoch FROM holdfast.epoch e;
+    SELECT e.epoch, e.grants_from INTO epoch, grants_from FROM holdfast.epoch e
+    WHERE e.server_start = pg_postmaster_start_time();
     IF NOT FOUND THEN
       PERFORM set_config('synchronous_commit', 'on', true);
-      epoch := greatest(
-        (SELECT max(l.epoch) + 1 FROM holdfast.last_epoch l),
-        floor(extract(epoch FROM clock_timestamp() - timestamptz '2025-01-01 00:00:00+00'))
-      );
+      SELECT
+        greatest(
+          max(l.epoch) + 1,
+          floor(extract(epoch FROM clock_timestamp() - timestamptz '2025-01-01 00:00:00+00'))
+        ),
+        coalesce(
+          greatest(
+            max(l.grants_from), clock_timestamp() + max(l.ttl_ms) * interval '1 millisecond'
+          ),
+          clock_timestamp()
+        )
+      INTO epoch, grants_from FROM holdfast.last_epoch l;
       DELETE FROM holdfast.last_epoch;
-      INSERT INTO holdfast.last_epoch VALUES (open.epoch);
-      INSERT INTO holdfast.epoch VALUES (open.epoch);
+      INSERT INTO holdfast.last_epoch VALUES (open.epoch, grants_from, in_ttl_ms);
+      DELETE FROM holdfast.epoch;
+      INSERT INTO holdfast.epoch VALUES (open.epoch, grants_from, pg_postmaster_start_time());
     END IF;
+  END IF;
+  pause_ms := greatest(0, extract(epoch FROM grants_from - clock_timestamp()) * 1000);
+  IF EXISTS (SELECT FROM holdfast.last_epoch l WHERE l.ttl_ms < in_ttl_ms) THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+    UPDATE holdfast.last_epoch l SET ttl_ms = greatest(l.ttl_ms, in_ttl_ms);
   END IF;
 
   dead := ARRAY(
@@ -726,7 +760,9 @@ BEGIN
     WHERE s.bucket = in_bucket AND NOT holdfast.alive(s.session, open.session) LIMIT 50
   );
   IF cardinality(dead) > 0 THEN
-    PERFORM holdfast.remove(in_bucket, dead, session, epoch, true);
+    PERFORM holdfast.remove(
+      in_bucket, dead, session, CASE WHEN pause_ms > 0 THEN 0 ELSE epoch END, true
+    );
   END IF;
   INSERT INTO holdfast.sessions (session, bucket, agent)
   VALUES (open.session, in_bucket, in_agent);

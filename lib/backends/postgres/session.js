@@ -48,6 +48,8 @@ const MAX_BATCH_BYTES = 2 ** 18;
 /** Deaths that no notice reports: of one of several holders, or of a second blocker. */
 const SWEEP_MS = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** The epoch of a session that must not grant a lock yet; see holdfast.open(). */
+const NO_GRANTS = '0';
 /** So much of the TTL is left to the server when this side counts the session as lost. */
 const VALID_PART = 0.9;
 
@@ -104,7 +106,7 @@ class PostgresSession {
   /** @type {any} a client of pg */
   #client;
   #session = 0;
-  #epoch = '0';
+  #epoch = NO_GRANTS;
   /** @type {Map<number, Entry>} */
   #entries = new Map();
   /** @type {Job[]} that wait for the connection */
@@ -147,12 +149,11 @@ class PostgresSession {
     const { clientId, pid, threadId, host, pidNamespace: namespace } = this.#agent;
     const agent = toAscii(JSON.stringify([clientId, pid, threadId, host, namespace]));
     const { bucket, ttlMs } = this.#options;
-    const [[session, epoch]] = await this.#query('SELECT * FROM holdfast.open($1, $2)', [
-      toAscii(bucket),
-      agent,
-    ]);
+    const [[session, epoch, pauseMs]] = await this.#query(
+      'SELECT session, epoch, pause_ms FROM holdfast.open($1, $2, $3)',
+      [toAscii(bucket), agent, ttlMs],
+    );
     this.#session = session;
-    this.#epoch = epoch;
     await this.#client.query(`LISTEN holdfast_${session}`);
     this.id = String(session);
     this.#checkedAt = steadyNow();
@@ -162,6 +163,14 @@ class PostgresSession {
       setInterval(() => this.#checkValidity(), ttlMs / 20),
       setInterval(() => void this.#sweep(), SWEEP_MS),
     ].map((timer) => timer.unref());
+    if (pauseMs > 0) this.#timers.push(setTimeout(() => this.#endPause(epoch), pauseMs + 1));
+    else this.#epoch = epoch;
+  }
+
+  /** From now on it may grant, and may be granted, what waits. @param {string} epoch */
+  #endPause(epoch) {
+    this.#epoch = epoch;
+    for (const { key, isHeld } of this.#entries.values()) if (!isHeld) this.#limit(key, 0);
   }
 
   async close() {
@@ -450,7 +459,10 @@ class PostgresSession {
    * @param {LockLossReason} reason
    */
   #onLost(entry, reason) {
-    if (entry.isLeaving) return; // the answer to that has the reason
+    if (entry.isLeaving) {
+      this.#host.onLeft(entry.request, reason); // before the grant to a stealer of this session
+      return;
+    }
     if (!entry.isHeld) {
       entry.earlyLoss = reason;
       return;
