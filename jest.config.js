@@ -58,6 +58,15 @@ const RUNS = {
     globalTeardown: '<rootDir>/test/support/etcd-teardown.js',
   }),
 
+  /** The conformance suite over a PostgreSQL server that lives as long as the run. */
+  'postgres-conformance': () => ({
+    ...shared,
+    testMatch: ['<rootDir>/test/**/*.conformance.test.js', '!**/test/tasks/**'],
+    testTimeout: 600_000, // some make thousands of requests, each a call of the server
+    globalSetup: '<rootDir>/test/support/postgres-setup.js',
+    globalTeardown: '<rootDir>/test/support/postgres-teardown.js',
+  }),
+
   /** The conformance tests with each lock biased at its first release. */
   'biased-locks'() {
     const preload = path.join(__dirname, 'test', 'support', 'preload', 'eager-bias.js');

@@ -9,7 +9,10 @@ const { openLockManager } = require('../../lib/index.js');
 const { LockAgent, describeReason } = require('./lock-agent.js');
 
 /** Backends that answer after request() has returned. */
-const LATE = ['broker', 'etcd'];
+const LATE = ['broker', 'etcd', 'postgres'];
+
+/** Backends whose answers come from another machine, maybe. */
+const REMOTE = ['etcd', 'postgres'];
 
 /**
  * The clients of one thread. Speaks by messages; run as a program it is a worker thread's or a
@@ -43,7 +46,7 @@ class AgentHost {
     // Some take places only once they are connected.
     if (connects && LATE.includes(backend)) await manager.query();
     const report = (event) => this.#send({ client, event });
-    const settle = backend === 'etcd' ? () => manager.query().catch(checkClosed) : undefined;
+    const settle = REMOTE.includes(backend) ? () => manager.query().catch(checkClosed) : undefined;
     const agent = new LockAgent(manager, report, {
       decidesAtOnce: !LATE.includes(backend),
       settle,
@@ -56,6 +59,12 @@ class AgentHost {
     if (backend === 'broker') return { backend: new BrokerBackend({ directory, bucket }) };
     if (backend === 'etcd') {
       return { url: `${process.env.HOLDFAST_TEST_ETCD}/${basename(directory)}`, bucket };
+    }
+    if (backend === 'postgres') {
+      return {
+        url: process.env.HOLDFAST_TEST_POSTGRES,
+        bucket: `${bucket} ${basename(directory)}`,
+      };
     }
     return { directory, bucket };
   }

@@ -3,7 +3,8 @@
 /**
  * Which clients the conformance suite runs with. HOLDFAST_TEST_BACKENDS=local (or a list of
  * them) limits it to these backends; without it a backend that cannot be loaded is a failure.
- * `etcd` needs a cluster, whose URL is in HOLDFAST_TEST_ETCD: `npm test -- etcd` starts one.
+ * `etcd` needs a cluster, whose URL is in HOLDFAST_TEST_ETCD: `npm test -- etcd` starts one;
+ * `postgres` a server, whose URL is in HOLDFAST_TEST_POSTGRES.
  *
  * `first` and `second` say where a client lives: in the thread of the test, in a separate worker
  * thread or process, or (`same thread`) beside the first one as a separate lock manager.
@@ -24,6 +25,10 @@ const COMBINATIONS = [
   { backend: 'etcd', first: 'worker', second: 'same thread' },
   { backend: 'etcd', first: 'main', second: 'worker' },
   { backend: 'etcd', first: 'process', second: 'process' },
+  { backend: 'postgres', first: 'main', second: 'same thread' },
+  { backend: 'postgres', first: 'worker', second: 'same thread' },
+  { backend: 'postgres', first: 'main', second: 'worker' },
+  { backend: 'postgres', first: 'process', second: 'process' },
 ];
 
 const BACKENDS = (process.env.HOLDFAST_TEST_BACKENDS ?? 'local,shared-memory,broker').split(',');

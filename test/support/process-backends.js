@@ -1,10 +1,11 @@
 'use strict';
 
 const { readdirSync, rmSync } = require('node:fs');
-const { join } = require('node:path');
+const { basename, join } = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
+const { openPostgresBackend } = require('../../lib/backends/postgres/backend.js');
 const { openEtcdBackend } = require('../../lib/etcd.js');
 const { removeLocks } = require('./broker-process.js');
 
@@ -47,11 +48,18 @@ const PROCESS_BACKENDS = {
   },
 };
 
-/** All, with the cluster whose URL is in the environment. @type {Record<string, ProcessBackend>} */
+/** All, with the cluster and the server whose URLs are in the environment. @type {Record<string, ProcessBackend>} */
 const ALL_PROCESS_BACKENDS = {
   ...PROCESS_BACKENDS,
   etcd: {
     open: () => openEtcdBackend(process.env.HOLDFAST_TEST_ETCD),
+    filesIn: () => ({}),
+    filesOf: () => ({}),
+    remove: (directory) => rmSync(directory, { recursive: true, force: true }),
+  },
+  postgres: {
+    open: ({ directory }) =>
+      openPostgresBackend(process.env.HOLDFAST_TEST_POSTGRES, { bucket: basename(directory) }),
     filesIn: () => ({}),
     filesOf: () => ({}),
     remove: (directory) => rmSync(directory, { recursive: true, force: true }),

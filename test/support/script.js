@@ -10,10 +10,14 @@ const LIBRARY = join(__dirname, '../../lib/index.js');
 
 /** The whole program of a thread or process: opens a lock manager and runs `body` with it. */
 function programOf(body, { backend, directory }) {
+  const { HOLDFAST_TEST_ETCD, HOLDFAST_TEST_POSTGRES } = process.env;
+  const folder = basename(directory);
+  const optionsOf = {
+    etcd: { bucket: 'scripts', url: `${HOLDFAST_TEST_ETCD}/${folder}` },
+    postgres: { bucket: `scripts ${folder}`, url: HOLDFAST_TEST_POSTGRES },
+  };
   const options = JSON.stringify(
-    backend === 'etcd'
-      ? { bucket: 'scripts', url: `${process.env.HOLDFAST_TEST_ETCD}/${basename(directory)}` }
-      : { bucket: 'scripts', url: `${SCHEMES[backend]}:`, directory },
+    optionsOf[backend] ?? { bucket: 'scripts', url: `${SCHEMES[backend]}:`, directory },
   );
   const open = backend === 'local' ? 'createLocalLockManager()' : `openLockManager(${options})`;
   return `

@@ -1,0 +1,4 @@
+'use strict';
+
+/** After a run of Jest. */
+module.exports = () => globalThis.postgresServer.remove();
