@@ -194,6 +194,15 @@ function defineServer(engineOf, Kind) {
     expect(await holder.query()).toEqual({ held: [], pending: [] });
   }
 
+  /** Waiters enter the queue again. */
+  async function expectLost({ holder, held, waiting, order, event }) {
+    expect(held.signal.reason).toMatchObject(LOST);
+    await Promise.all(waiting);
+    expect(order).toEqual([1, 2, 3]);
+    await untilFree(holder, 'b');
+    expect((await event).value.lost).toBeGreaterThan(0);
+  }
+
   test('silent for a moment: holders, waiters and watchers continue', async () => {
     const all = await prepare();
     await all.engine.silence();
@@ -218,13 +227,18 @@ function defineServer(engineOf, Kind) {
     expect(await all.holder.query()).toEqual(await all.waiter.query());
   });
 
-  test('killed and started again: holders, waiters and watchers continue', async () => {
+  test('killed and started again: holders, waiters and watchers continue, or it is lost', async () => {
     const all = await prepare();
     await all.engine.kill();
     const late = all.holder.request('c', () => 'late');
     const query = all.waiter.query();
     await all.engine.restart();
     expect(await late).toBe('late');
+    if (Kind.losesAtRestart) {
+      await query;
+      await expectLost(all);
+      return;
+    }
     expect((await query).held.map(({ name }) => name)).toContain('a');
     await expectKept(all, Kind.missesAtRestart);
   });
@@ -250,10 +264,7 @@ function defineServer(engineOf, Kind) {
     }
     expect(all.held.signal.reason).toMatchObject(LOST); // before another request is granted
     all.engine.resume();
-    await Promise.all(all.waiting);
-    expect(all.order).toEqual([1, 2, 3]);
-    await untilFree(all.holder, 'b');
-    expect((await all.event).value.lost).toBeGreaterThan(0);
+    await expectLost(all);
   });
 
   test('gone for longer than a session is valid, then started again: the same', async () => {
@@ -266,10 +277,7 @@ function defineServer(engineOf, Kind) {
       await expectKept(all, Kind.missesAtRestart);
       return;
     }
-    await Promise.all(all.waiting);
-    expect(all.order).toEqual([1, 2, 3]);
-    await untilFree(all.holder, 'b');
-    expect((await all.event).value.lost).toBeGreaterThan(0);
+    await expectLost(all);
   });
 }
 

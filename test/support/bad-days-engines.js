@@ -8,11 +8,14 @@ const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks, signalBroker, suspendBroker } = require('./broker-process.js');
 const { EtcdCluster, sleep } = require('./etcd-cluster.js');
+const { PostgresServer } = require('./postgres-server.js');
 
 // The engines of the suite of bad days: each can be silenced, killed and filled.
 
 const LIBRARY = join(__dirname, '../../lib/index.js');
 const DISK_BYTES = 8 * 2 ** 20;
+/** Room for a new database. */
+const POSTGRES_DISK_BYTES = 96 * 2 ** 20;
 
 /**
  * A process whose whole program is a function with `{ locks, open, say, received, require }`: say()
@@ -103,6 +106,10 @@ class Engine {
   /** The number of grants in a long queue; the other requests are aborted, which is faster. */
   static maxTurns = 20_000;
   static requestsWhenFull = 3000;
+  /** Sessions end without a server, after the TTL. */
+  static hasLeases = false;
+  /** Another server does not know the sessions of the one before. */
+  static losesAtRestart = false;
 
   /** @param {number} [_ttlS]  of the sessions, where they have one */
   url(_ttlS) {
@@ -129,13 +136,14 @@ class Engine {
     return ['unshare', '--mount', 'sh', '-c', mount, this.directory];
   }
 
-  #filler(pid) {
+  /** @param {number} pid */
+  filler(pid) {
     return `/proc/${pid}/root${this.directory}/filler`;
   }
 
   /** The disk of the engine takes no byte more. @param {number} pid  of a program on it */
   async fill(pid) {
-    const file = this.#filler(pid);
+    const file = this.filler(pid);
     writeFileSync(file, '');
     for (let bytes = DISK_BYTES; bytes >= 1;) {
       try {
@@ -149,7 +157,7 @@ class Engine {
 
   /** @param {number} pid */
   async makeRoom(pid) {
-    rmSync(this.#filler(pid));
+    rmSync(this.filler(pid));
   }
 
   /** Continues a stopped server. */
@@ -218,7 +226,6 @@ class Etcd extends Engine {
   static grantsAtOnce = false;
   /** The watch continues after the last revision that it has seen. */
   static missesAtRestart = 0;
-  /** Sessions end without a server, after the TTL. */
   static hasLeases = true;
   static maxTurns = 200;
   static requestsWhenFull = 20;
@@ -285,6 +292,67 @@ class Etcd extends Engine {
   }
 }
 
-const ENGINES = { 'shared memory': SharedMemory, local: Local, broker: Broker, etcd: Etcd };
+class PostgreSQL extends Engine {
+  static hasServer = true;
+  static grantsAtOnce = false;
+  static hasLeases = true;
+  static losesAtRestart = true;
+  static maxTurns = 1000;
+  static requestsWhenFull = 100;
+  #server;
+  #isSilent = false;
+
+  static async start({ quota } = {}) {
+    const engine = new PostgreSQL();
+    engine.#server = await PostgresServer.start(
+      quota === undefined ? {} : { diskBytes: POSTGRES_DISK_BYTES },
+    );
+    return engine;
+  }
+
+  url(ttlS = 10) {
+    return this.#server.url({ query: `?ttl=${ttlS}` });
+  }
+
+  get onSmallDisk() {
+    return [];
+  }
+
+  filler() {
+    return `${this.#server.disk}/filler`;
+  }
+
+  async silence() {
+    this.#isSilent = true;
+    this.#server.signal('SIGSTOP');
+  }
+
+  resume() {
+    if (this.#isSilent) this.#server.signal('SIGCONT');
+    this.#isSilent = false;
+  }
+
+  kill() {
+    return this.#server.kill();
+  }
+
+  restart() {
+    return this.#server.start();
+  }
+
+  async stop() {
+    await this.clear();
+    await this.#server.remove();
+    await super.stop();
+  }
+}
+
+const ENGINES = {
+  'shared memory': SharedMemory,
+  local: Local,
+  broker: Broker,
+  etcd: Etcd,
+  PostgreSQL,
+};
 
 module.exports = { ENGINES, sleep };

@@ -37,6 +37,11 @@ async function freePort() {
   return port;
 }
 
+/** Copies the data to a small disk, which only the server sees, and becomes the server. */
+const ON_SMALL_DISK = `
+  mkdir disk && mount -t tmpfs -o mode=755,size="$1" none disk && cp -a data disk &&
+  mount --bind disk/data data && shift && exec "$@"`;
+
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A PostgreSQL server with a new data folder. Its superuser is `holdfast`. */
@@ -45,14 +50,19 @@ class PostgresServer {
   #directory = mkdtempSync(path.join(tmpdir(), 'hf-pg-'));
   #ids = owner();
   #settings;
+  #diskBytes;
   /** @type {import('node:child_process').ChildProcess | undefined} */
   #child;
   #log = '';
   #onExit = () => this.#child?.kill('SIGQUIT');
 
-  /** @param {Record<string, string | number>} settings  of postgresql.conf */
-  constructor(settings) {
+  /**
+   * @param {Record<string, string | number>} settings  of postgresql.conf
+   * @param {number} [diskBytes]
+   */
+  constructor(settings, diskBytes) {
     this.#settings = settings;
+    this.#diskBytes = diskBytes;
     if (this.#ids.uid !== undefined) chownSync(this.#directory, this.#ids.uid, this.#ids.gid);
     process.on('exit', this.#onExit);
   }
@@ -61,9 +71,10 @@ class PostgresServer {
    * @param {object} [options]
    * @param {number} [options.maxConnections]
    * @param {Record<string, string | number>} [options.settings]  further ones, like `fsync`
+   * @param {number} [options.diskBytes]  the size of its disk; takes the rights of root
    */
-  static async start({ maxConnections = 100, settings = {} } = {}) {
-    const server = new PostgresServer({ fsync: 'off', ...settings });
+  static async start({ maxConnections = 100, settings = {}, diskBytes } = {}) {
+    const server = new PostgresServer({ fsync: 'off', ...settings }, diskBytes);
     server.#settings.max_connections = maxConnections;
     server.#run('initdb', '-D', server.data, '-U', 'holdfast', '-A', 'trust', '-N', '-E', 'UTF8');
     await server.start();
@@ -85,6 +96,23 @@ class PostgresServer {
 
   get pid() {
     return this.#child?.pid;
+  }
+
+  /** The folder of its disk, if that has a size. */
+  get disk() {
+    return `/proc/${this.pid}/root${this.#directory}/disk`;
+  }
+
+  /** @param {NodeJS.Signals} signal  for the first process, then for the others */
+  signal(signal) {
+    const { stdout } = spawnSync('pgrep', ['-P', String(this.pid)], { encoding: 'utf8' });
+    for (const pid of [this.pid, ...stdout.split('\n').slice(0, -1).map(Number)]) {
+      try {
+        process.kill(pid, signal);
+      } catch (error) {
+        if (error.code !== 'ESRCH') throw error;
+      }
+    }
   }
 
   /** The output of the server. */
@@ -125,10 +153,15 @@ class PostgresServer {
       ...this.#settings,
     };
     const words = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    const command = path.join(programs(), 'postgres');
+    const { uid, gid } = this.#ids;
+    const server = [path.join(programs(), 'postgres'), '-D', this.data, '-p', String(this.port)];
+    const inside = ['unshare', '--mount', 'sh', '-c', ON_SMALL_DISK, 'sh', String(this.#diskBytes)];
+    const asOwner = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
+    const hasDisk = this.#diskBytes !== undefined;
+    const [command, ...rest] = hasDisk ? [...inside, ...asOwner, ...server] : server;
     for (;;) {
-      const child = spawn(command, ['-D', this.data, '-p', String(this.port), ...words], {
-        ...this.#ids,
+      const child = spawn(command, [...rest, ...words], {
+        ...(hasDisk ? {} : this.#ids),
         cwd: this.#directory,
         stdio: ['ignore', 'ignore', 'pipe'],
       });

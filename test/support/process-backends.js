@@ -48,7 +48,10 @@ const PROCESS_BACKENDS = {
   },
 };
 
-/** All, with the cluster and the server whose URLs are in the environment. @type {Record<string, ProcessBackend>} */
+/**
+ * All, with the cluster and the server whose URLs are in the environment.
+ * @type {Record<string, ProcessBackend>}
+ */
 const ALL_PROCESS_BACKENDS = {
   ...PROCESS_BACKENDS,
   etcd: {

@@ -1,0 +1,5 @@
+'use strict';
+
+const { describeBadDays } = require('../support/bad-days-contract.js');
+
+describeBadDays(['PostgreSQL']);
