@@ -201,8 +201,8 @@ async function exec(name, words, options) {
   const manager = openManager(options, { isPatient: true });
   if (!options.close && !isSharedMemory(options)) {
     note(
-      'exec: if holdfast itself is killed here (broker, etcd), the lock becomes free while the ' +
-        'command runs on; -o accepts that without this note',
+      'exec: if holdfast itself is killed here (broker, etcd, PostgreSQL), the lock becomes free ' +
+        'while the command runs on; -o accepts that without this note',
     );
   }
   const lock = await acquire(manager, name, options);

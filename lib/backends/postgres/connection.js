@@ -67,7 +67,7 @@ async function checkSchema(client) {
 /**
  * @param {PostgresOptions} options
  * @param {object} config  of pg, for one host
- * @param {() => void} onEnd  of the connection
+ * @param {() => void} onEnd  of the connection that is returned
  */
 async function connectTo(options, config, onEnd) {
   const { Client } = loadPg();
@@ -78,8 +78,7 @@ async function connectTo(options, config, onEnd) {
     keepAlive: true,
     ...config,
   });
-  client.on('error', onEnd);
-  client.on('end', onEnd);
+  client.on('error', () => {}); // the end follows
   try {
     await client.connect();
     await checkServer(client, options);
@@ -89,6 +88,7 @@ async function connectTo(options, config, onEnd) {
     );
     const timeout = String(Math.floor((2 * ttlMs) / 3));
     await client.query(LIMIT_SILENCE, [idle, interval, timeout]);
+    client.on('end', onEnd);
     return client;
   } catch (error) {
     client.connection.stream.destroy();

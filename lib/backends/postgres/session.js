@@ -36,6 +36,9 @@ const DEAD_HOLDERS = `
     FROM (SELECT DISTINCT key FROM holdfast.requests WHERE session = $2 AND state = 'w') k
       JOIN holdfast.requests h ON h.bucket = $1 AND h.key = k.key AND h.state = 'h'
   ) d WHERE NOT holdfast.alive(d.session, $2)`;
+/** The sessions of the bucket that have died. */
+const DEAD_SESSIONS = `
+  SELECT session FROM holdfast.sessions WHERE bucket = $1 AND NOT holdfast.alive(session, $2)`;
 /** All of a name. */
 const QUEUE = `
   SELECT session, number, mode, state, max_shared FROM holdfast.requests
@@ -45,7 +48,10 @@ const IF_AVAILABLE = 1;
 const STEAL = 2;
 const MAX_BATCH = 50;
 const MAX_BATCH_BYTES = 2 ** 18;
-/** Deaths that no notice reports: of one of several holders, or of a second blocker. */
+/**
+ * Deaths that no notice reports: of one of several holders, of a second blocker, or of a session
+ * without waiters, for a watch.
+ */
 const SWEEP_MS = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The epoch of a session that must not grant a lock yet; see holdfast.open(). */
@@ -518,10 +524,12 @@ class PostgresSession {
   }
 
   async #sweep() {
+    const isWatching = this.#watches.size > 0;
     const isWaiting = [...this.#entries.values()].some((it) => it.isAnswered && !it.isHeld);
-    if (!isWaiting) return;
+    if (!isWatching && !isWaiting) return;
     const [bucket, own] = this.#own;
-    const rows = await this.#query(DEAD_HOLDERS, [bucket, own]).catch(() => []);
+    const query = isWatching ? DEAD_SESSIONS : DEAD_HOLDERS;
+    const rows = await this.#query(query, [bucket, own]).catch(() => []);
     for (const [session] of rows) await this.#bury(session);
   }
 
