@@ -1,0 +1,182 @@
+'use strict';
+
+const { readFileSync, writeFileSync } = require('node:fs');
+const path = require('node:path');
+const { openLockManager } = require('../../lib/index.js');
+const { PostgresServer } = require('../support/postgres-server.js');
+
+// Each URL that has no locks says why: in the warning or the error of a request, of requestSync()
+// and of query().
+
+let server;
+let standby;
+const opened = [];
+beforeAll(async () => {
+  server = await PostgresServer.start();
+  const file = path.join(server.data, 'pg_hba.conf');
+  const rule = 'host all secret 127.0.0.1/32 scram-sha-256\n';
+  writeFileSync(file, rule + readFileSync(file, 'utf8'));
+  const client = await server.connect();
+  for (const statement of [
+    'SELECT pg_reload_conf()',
+    "CREATE ROLE secret LOGIN PASSWORD 'right'",
+    'CREATE ROLE plain LOGIN',
+    'CREATE ROLE owner LOGIN',
+    'CREATE ROLE closed NOLOGIN',
+    'CREATE DATABASE mine OWNER owner',
+  ]) {
+    await client.query(statement);
+  }
+  await client.end();
+  standby = await PostgresServer.standbyOf(server);
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+  for (const locks of opened.splice(0)) locks.close();
+});
+afterAll(async () => {
+  await standby.remove();
+  await server.remove();
+});
+
+function open(url) {
+  const locks = openLockManager({ url });
+  opened.push(locks);
+  return locks;
+}
+
+const about = ({ name, message }) => ({ name, message });
+function thrownBy(call) {
+  try {
+    return call();
+  } catch (error) {
+    return about(error);
+  }
+}
+
+const NEVER = {
+  'a wrong password': [
+    () => server.url({ user: 'secret:wrong' }),
+    'password authentication failed for user "secret"',
+  ],
+  'no such user': [() => server.url({ user: 'nemo' }), 'role "nemo" does not exist'],
+  'a user without login': [() => server.url({ user: 'closed' }), 'not permitted to log in'],
+  'no such database': [() => server.url({ database: 'nil' }), 'database "nil" does not exist'],
+  'a role that may not create the schema': [
+    () => server.url({ user: 'plain' }),
+    "The schema 'holdfast' is missing, or this role may not use it (permission denied",
+  ],
+};
+
+describe.each(Object.keys(NEVER))('%s: SecurityError at once, with the reason', (what) => {
+  const [urlOf, reason] = NEVER[what];
+  const refusal = { name: 'SecurityError', message: expect.stringContaining(reason) };
+
+  test('request()', async () => {
+    expect(
+      about(
+        await open(urlOf())
+          .request('a', () => {})
+          .catch((e) => e),
+      ),
+    ).toEqual(refusal);
+  });
+
+  test('requestSync() and isLocked()', () => {
+    const locks = open(urlOf());
+    expect(thrownBy(() => locks.requestSync('a', () => {}))).toEqual(refusal);
+    expect(thrownBy(() => locks.isLocked('a'))).toEqual(refusal);
+  });
+
+  test('query()', async () => {
+    expect(
+      about(
+        await open(urlOf())
+          .query()
+          .catch((e) => e),
+      ),
+    ).toEqual(refusal);
+  });
+});
+
+const LATER = {
+  'no server': [() => 'postgres://holdfast@127.0.0.1:9/postgres', 'ECONNREFUSED'],
+  'no such host': [() => 'postgres://holdfast@nil.invalid/postgres', /nil\.invalid/],
+  'a standby': [() => standby.url(), 'the server is a standby, which takes no changes'],
+};
+
+describe.each(Object.keys(LATER))('%s: it may change, so a request waits', (what) => {
+  const [urlOf, reason] = LATER[what];
+  const message = expect.stringMatching(reason);
+
+  test('a warning has the reason', async () => {
+    const locks = open(urlOf());
+    const waiting = locks.request('a', () => {}).catch(({ name }) => name);
+    const warning = await new Promise((resolve) => {
+      const emit = jest.spyOn(process, 'emitWarning');
+      emit.mockImplementation((...words) => resolve(words));
+    });
+    expect(warning).toEqual([message, { type: 'HoldfastWarning', code: 'HOLDFAST_UNREACHABLE' }]);
+    locks.close();
+    expect(await waiting).toBe('AbortError');
+  });
+
+  test('a TimeoutError has the reason', async () => {
+    const late = open(urlOf()).request('a', { timeout: 1000 }, () => {});
+    expect(about(await late.catch((e) => e))).toEqual({ name: 'TimeoutError', message });
+  });
+
+  test('requestSync() with a timeout has the reason', () => {
+    const locks = open(urlOf());
+    const thrown = thrownBy(() => locks.requestSync('a', { timeout: 3000 }, () => {}));
+    expect(thrown).toEqual({ name: 'TimeoutError', message });
+  });
+
+  test('requestSync(), isLocked() and query() have an end, and the reason', async () => {
+    const locks = open(urlOf());
+    const refusal = { name: 'InvalidStateError', message };
+    expect(thrownBy(() => locks.isLocked('a'))).toEqual(refusal);
+    expect(thrownBy(() => locks.requestSync('a', () => {}))).toEqual(refusal);
+    expect(about(await locks.query().catch((e) => e))).toEqual(refusal);
+  });
+});
+
+const granted = (locks) => locks.request('a', () => 'granted');
+
+test('a role that owns its database needs no further rights', async () => {
+  expect(await granted(open(server.url({ user: 'owner', database: 'mine' })))).toBe('granted');
+});
+
+test('the right password is in the URL, and in no message', async () => {
+  const locks = open(server.url({ user: 'secret:right' }));
+  const { message } = await locks.request('a', () => {}).catch((error) => error);
+  expect(message).toMatch(/permission denied/);
+  expect(message).not.toMatch(/right[^s]/);
+  expect((await open(server.url()).inspect()).place).not.toMatch(/holdfast@/);
+});
+
+test('of several hosts the one that takes changes has the locks', async () => {
+  const hosts = [9, standby.port, server.port].map((port) => `127.0.0.1:${port}`);
+  expect(await granted(open(`postgres://holdfast@${hosts}/postgres`))).toBe('granted');
+});
+
+test('all connections are in use: the reason, and a grant once there is one', async () => {
+  const small = await PostgresServer.start({ maxConnections: 5 });
+  const clients = [];
+  try {
+    for (let full = false; !full;) {
+      const client = await small.connect().catch(() => undefined);
+      if (client === undefined) full = true;
+      else clients.push(client);
+    }
+    const locks = open(small.url());
+    const late = locks.request('a', { timeout: 1000 }, () => {});
+    const message = expect.stringMatching(/too many clients|connection slots/);
+    expect(about(await late.catch((e) => e))).toEqual({ name: 'TimeoutError', message });
+    await clients.pop().end();
+    expect(await granted(locks)).toBe('granted');
+  } finally {
+    for (const client of clients) await client.end();
+    await small.remove();
+  }
+});
