@@ -128,7 +128,8 @@ class PostgresSession {
   #validUntil = 0;
   #checkedAt = 0;
   #graceUntil = 0;
-  #isPinging = false;
+  /** @type {Promise<void> | undefined} while there is no answer */
+  #pinging = undefined;
   #counts = { roundTrips: 0, roundTripMs: 0, keepAlives: 0 };
 
   /**
@@ -149,7 +150,7 @@ class PostgresSession {
     const start = steadyNow();
     this.#client = await connect(this.#options, () => this.#lose());
     if (this.isOver) throw new SessionLost();
-    this.#client.on('notification', (/** @type {any} */ it) => this.#onNotification(it));
+    this.#client.on('notification', (/** @type {any} */ it) => void this.#onNotification(it));
     await checkSchema(this.#client);
     await this.#client.query('SET default_transaction_isolation TO "read committed"');
     const { clientId, pid, threadId, host, pidNamespace: namespace } = this.#agent;
@@ -552,8 +553,14 @@ class PostgresSession {
     this.#limitTimers.set(key, setTimeout(() => void expire(), wait).unref());
   }
 
-  /** @param {{ channel: string, payload: string }} notification */
-  #onNotification({ channel, payload }) {
+  /**
+   * If this process has not run for long, an answer of the server comes first: a grant counts only
+   * while the session is valid.
+   * @param {{ channel: string, payload: string }} notification
+   */
+  async #onNotification({ channel, payload }) {
+    if (steadyNow() >= this.#validUntil) await this.#ping();
+    if (this.isOver) return;
     if (channel === this.#eventChannel) {
       void this.#onEvent(payload);
       return;
@@ -599,12 +606,14 @@ class PostgresSession {
     return rows[0][0];
   }
 
-  async #ping() {
-    if (this.#isPinging) return;
-    this.#isPinging = true;
-    this.#counts.keepAlives += 1;
-    await this.#call('ping', []).catch(ignore);
-    this.#isPinging = false;
+  /** Resolves when it is answered, or the session is lost. */
+  #ping() {
+    if (this.#pinging === undefined) {
+      this.#counts.keepAlives += 1;
+      const forget = () => (this.#pinging = undefined);
+      this.#pinging = this.#call('ping', []).then(forget, forget);
+    }
+    return this.#pinging;
   }
 
   /** @param {number} start  of a call that was answered */

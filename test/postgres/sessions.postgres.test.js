@@ -1,0 +1,204 @@
+'use strict';
+
+const { openPostgresBackend } = require('../../lib/backends/postgres/backend.js');
+const { openLockManager } = require('../../lib/index.js');
+const { PostgresServer } = require('../support/postgres-server.js');
+const { ProcessBucket } = require('../support/process-bucket.js');
+const { sleepFor } = require('../support/sleep-for.js');
+const { TcpGate } = require('../support/tcp-gate.js');
+
+const TTL_MS = 5_000;
+const QUERY = `?ttl=${TTL_MS / 1000}`;
+
+let server;
+let gate;
+let bucket;
+const opened = [];
+beforeAll(async () => {
+  server = await PostgresServer.start();
+  process.env.HOLDFAST_TEST_POSTGRES = server.url({ query: QUERY });
+});
+beforeEach(() => {
+  bucket = new ProcessBucket({ backend: 'postgres' });
+});
+afterEach(async () => {
+  for (const locks of opened.splice(0)) locks.close();
+  await bucket.close();
+  await gate?.close();
+  gate = undefined;
+});
+afterAll(() => server.remove());
+
+/** A lock manager, and the messages of its session. */
+function open(url = server.url({ query: QUERY })) {
+  const backend = openPostgresBackend(url);
+  const locks = openLockManager({ backend });
+  opened.push(locks);
+  return { locks, backend };
+}
+
+async function openAtGate() {
+  gate = new TcpGate(`127.0.0.1:${server.port}`);
+  await gate.open();
+  return open(`postgres://holdfast@${gate.endpoint}/postgres${QUERY}`);
+}
+
+const untilPending = async (count) => {
+  while ((await bucket.locks.query()).pending.length < count);
+};
+
+describe('a holder is killed', () => {
+  test('the waiters are granted in their order', async () => {
+    const actors = await Promise.all([1, 2, 3].map(() => bucket.open('process')));
+    const [holder, first, second] = actors;
+    await holder.hold('a');
+    const requests = [await first.request('a')];
+    await untilPending(1);
+    requests.push(await second.request('a'));
+    await untilPending(2);
+    holder.endBy('SIGKILL');
+    await requests[0].granted;
+    first.endBy('SIGKILL');
+    await requests[1].granted;
+    second.endBy('SIGKILL');
+    expect(await bucket.locks.request('a', () => 'granted')).toBe('granted');
+  });
+
+  test.each([
+    ['request()', (options) => bucket.locks.request('a', options, () => 'granted')],
+    ['requestSync()', (options) => bucket.locks.requestSync('a', options, () => 'granted')],
+  ])('%s: a new request gets its lock', async (_, request) => {
+    const holder = await bucket.open('process');
+    await holder.hold('a');
+    holder.endBy('SIGKILL');
+    await holder.ended;
+    expect(await request({})).toBe('granted');
+  });
+
+  test('all of several shared holders', async () => {
+    const actors = await Promise.all([1, 2, 3].map(() => bucket.open('process')));
+    for (const actor of actors) await actor.hold('a', { mode: 'shared' });
+    const granted = bucket.locks.request('a', () => 'granted');
+    await untilPending(1);
+    for (const actor of actors) actor.endBy('SIGKILL');
+    expect(await granted).toBe('granted');
+  });
+
+  test('a waiter in the middle of the queue', async () => {
+    const release = await bucket.hold('a');
+    const actors = await Promise.all([1, 2].map(() => bucket.open('process')));
+    await actors[0].request('a');
+    await untilPending(1);
+    const last = await actors[1].request('a');
+    await untilPending(2);
+    actors[0].endBy('SIGKILL');
+    while ((await bucket.locks.query()).pending.length > 1);
+    await release();
+    await last.granted;
+  });
+});
+
+describe('a process is stopped for longer than the TTL', () => {
+  test('it keeps its locks', async () => {
+    const holder = await bucket.open('process');
+    const held = await holder.request('a');
+    await held.granted;
+    let isLost = false;
+    held.settled.then(() => (isLost = true));
+    await holder.freeze();
+    await sleepFor(1.5 * TTL_MS);
+    const isFree = (lock) => lock !== null;
+    expect(await bucket.locks.request('a', { ifAvailable: true }, isFree)).toBe(false);
+    holder.thaw();
+    await sleepFor(TTL_MS / 2);
+    expect(isLost).toBe(false);
+    expect(await bucket.locks.request('a', { ifAvailable: true }, isFree)).toBe(false);
+    await held.release();
+    expect(await bucket.locks.request('a', isFree)).toBe(true);
+  });
+
+  test('it gets a lock that it was granted meanwhile', async () => {
+    const release = await bucket.hold('a');
+    const actor = await bucket.open('process');
+    const waiter = await actor.request('a');
+    await untilPending(1);
+    await actor.freeze();
+    await release();
+    await sleepFor(1.5 * TTL_MS);
+    actor.thaw();
+    await waiter.granted;
+    await waiter.release();
+    expect(await waiter.settled).toMatchObject({ status: 'fulfilled' });
+  });
+
+  test('if the server has ended its session: it has lost its locks', async () => {
+    const holder = await bucket.open('process');
+    const held = await holder.request('a');
+    await held.granted;
+    const session = (await bucket.locks.inspect()).held[0].clientId;
+    const client = await server.connect();
+    await holder.freeze();
+    await client.query(
+      `SELECT pg_terminate_backend(l.pid) FROM holdfast.sessions s, pg_locks l
+       WHERE s.agent LIKE $1 AND l.classid = 1212368708 AND l.objid = s.session::oid`,
+      [`%${session}%`],
+    );
+    await client.end();
+    expect(await bucket.locks.request('a', () => 'granted')).toBe('granted');
+    holder.thaw();
+    const { status, reason } = await held.settled;
+    expect([status, reason.reason]).toEqual(['rejected', 'disconnected']);
+  });
+});
+
+test('an event loop that is blocked for longer than the TTL loses nothing', async () => {
+  const { locks, backend } = open();
+  const { locks: others } = open();
+  const held = await locks.acquire('held');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1.1 * TTL_MS);
+  expect(await others.request('held', { ifAvailable: true }, (lock) => lock)).toBeNull();
+  expect(await backend.status()).toMatchObject({ lost: 0, sessions: 1 });
+  expect(held.signal.aborted).toBe(false);
+});
+
+describe('the network', () => {
+  test('a session that is cut off ends within the TTL, before another one has its lock', async () => {
+    const { locks } = await openAtGate();
+    const { locks: others } = open();
+    const held = await locks.acquire('held');
+    let wasLost;
+    const granted = others.request('held', ({ token }) => {
+      wasLost = held.signal.aborted;
+      return token;
+    });
+    await others.query();
+    gate.shut();
+    held.signal.addEventListener('abort', () => gate.reset());
+    expect(await granted).toBeGreaterThan(held.token);
+    expect(wasLost).toBe(true);
+    expect(held.signal.reason.reason).toBe('disconnected');
+  });
+
+  test('it is silent for a moment: nothing is lost', async () => {
+    const { locks, backend } = await openAtGate();
+    const held = await locks.acquire('held');
+    gate.shut();
+    await sleepFor(TTL_MS / 4);
+    gate.unshut();
+    await locks.query();
+    expect(held.signal.aborted).toBe(false);
+    expect(await backend.status()).toMatchObject({ lost: 0, sessions: 1 });
+  });
+
+  test('each connection breaks again and again: what is lost is said, the rest is granted', async () => {
+    const { locks } = await openAtGate();
+    for (let round = 0; round < 10; round += 1) {
+      const held = await locks.acquire('a');
+      const lost = new Promise((resolve) => held.signal.addEventListener('abort', resolve));
+      const waiting = locks.request('a', () => 'granted');
+      gate.reset();
+      await lost;
+      expect(await waiting).toBe('granted');
+    }
+  });
+});
