@@ -24,7 +24,7 @@ class SqlSession {
     self.bucket = bucket;
     self.client = await server.connect({ user });
     self.client.on('notification', ({ payload }) => self.#notes.push(payload));
-    const text = 'SELECT * FROM holdfast.open($1, $2)';
+    const text = 'SELECT session, epoch FROM holdfast.open($1, $2, 0)';
     const { rows } = await self.client.query(text, [bucket, agent]);
     ({ session: self.session, epoch: self.epoch } = rows[0]);
     await self.client.query(`LISTEN holdfast_${self.session}`);
