@@ -2,7 +2,14 @@
 
 const { spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
-const { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const {
+  appendFileSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+} = require('node:fs');
 const { createServer } = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
@@ -51,6 +58,8 @@ class PostgresServer {
   #ids = owner();
   #settings;
   #diskBytes;
+  /** @type {{ address: string, launch: string[] } | undefined} */
+  #machine;
   /** @type {import('node:child_process').ChildProcess | undefined} */
   #child;
   #log = '';
@@ -72,11 +81,16 @@ class PostgresServer {
    * @param {number} [options.maxConnections]
    * @param {Record<string, string | number>} [options.settings]  further ones, like `fsync`
    * @param {number} [options.diskBytes]  the size of its disk; takes the rights of root
+   * @param {{ address: string, launch: string[] }} [options.machine]  of a TestNetwork
    */
-  static async start({ maxConnections = 100, settings = {}, diskBytes } = {}) {
+  static async start({ maxConnections = 100, settings = {}, diskBytes, machine } = {}) {
     const server = new PostgresServer({ fsync: 'off', ...settings }, diskBytes);
     server.#settings.max_connections = maxConnections;
+    server.#machine = machine;
     server.#run('initdb', '-D', server.data, '-U', 'holdfast', '-A', 'trust', '-N', '-E', 'UTF8');
+    if (machine !== undefined) {
+      appendFileSync(path.join(server.data, 'pg_hba.conf'), 'host all all samenet trust\n');
+    }
     await server.start();
     return server;
   }
@@ -92,6 +106,10 @@ class PostgresServer {
 
   get data() {
     return path.join(this.#directory, 'data');
+  }
+
+  get #address() {
+    return this.#machine?.address ?? LOOPBACK;
   }
 
   get pid() {
@@ -126,7 +144,7 @@ class PostgresServer {
   }
 
   url({ user = 'holdfast', database = 'postgres', query = '' } = {}) {
-    return `postgres://${user}@${LOOPBACK}:${this.port}/${database}${query}`;
+    return `postgres://${user}@${this.#address}:${this.port}/${database}${query}`;
   }
 
   /** @param {Parameters<PostgresServer['config']>[0]} [options] */
@@ -148,7 +166,7 @@ class PostgresServer {
   async start() {
     this.port ??= await freePort();
     const settings = {
-      listen_addresses: LOOPBACK,
+      listen_addresses: this.#address,
       unix_socket_directories: this.#directory,
       ...this.#settings,
     };
@@ -158,10 +176,12 @@ class PostgresServer {
     const inside = ['unshare', '--mount', 'sh', '-c', ON_SMALL_DISK, 'sh', String(this.#diskBytes)];
     const asOwner = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
     const hasDisk = this.#diskBytes !== undefined;
-    const [command, ...rest] = hasDisk ? [...inside, ...asOwner, ...server] : server;
+    const isInside = hasDisk || this.#machine !== undefined;
+    const launch = [...(this.#machine?.launch ?? []), ...(hasDisk ? inside : [])];
+    const [command, ...rest] = isInside ? [...launch, ...asOwner, ...server] : server;
     for (;;) {
       const child = spawn(command, [...rest, ...words], {
-        ...(hasDisk ? {} : this.#ids),
+        ...(isInside ? {} : this.#ids),
         cwd: this.#directory,
         stdio: ['ignore', 'ignore', 'pipe'],
       });

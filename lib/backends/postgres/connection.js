@@ -14,16 +14,32 @@ const ABOUT_SERVER = `
     current_setting('server_version_num')::int AS version,
     current_setting('server_version') AS "versionText"`;
 
-/**
- * The server ends a connection within the TTL if the client's machine is not there any more: by the
- * network, where it is silent, and during a call. The last two are not in each version.
- */
 const LIMIT_SILENCE = `
   SELECT set_config(name, setting, false)
-  FROM (VALUES ('tcp_keepalives_idle', $1), ('tcp_keepalives_interval', $2),
-    ('tcp_keepalives_count', '2'), ('tcp_user_timeout', $3),
-    ('client_connection_check_interval', $3)) wanted (name, setting)
+  FROM json_each_text($1) wanted (name, setting)
   WHERE EXISTS (SELECT FROM pg_settings s WHERE s.name = wanted.name)`;
+
+/** A client whose machine is silent counts its session as lost before this part of the TTL. */
+const SILENT_PART = 0.95;
+
+/**
+ * The settings by which the server ends the connection of a silent machine: after 0.95 TTL, and
+ * within the TTL. Linux probes at whole seconds and then compares with tcp_user_timeout; a system
+ * without that counts the probes. The last setting ends a call whose client has gone.
+ * @param {number} ttlMs
+ */
+function limitsOf(ttlMs) {
+  const seconds = ttlMs / 1000;
+  const interval = Math.max(1, Math.floor(seconds / 20));
+  const count = Math.max(1, Math.floor(seconds / 2 / interval));
+  return {
+    tcp_keepalives_idle: seconds - count * interval,
+    tcp_keepalives_interval: interval,
+    tcp_keepalives_count: count,
+    tcp_user_timeout: Math.round(SILENT_PART * ttlMs),
+    client_connection_check_interval: ttlMs / 2,
+  };
+}
 
 /**
  * @param {any} client
@@ -82,12 +98,7 @@ async function connectTo(options, config, onEnd) {
   try {
     await client.connect();
     await checkServer(client, options);
-    const seconds = ttlMs / 1000;
-    const [idle, interval] = [seconds / 3, seconds / 6].map((s) =>
-      String(Math.max(1, Math.floor(s))),
-    );
-    const timeout = String(Math.floor((2 * ttlMs) / 3));
-    await client.query(LIMIT_SILENCE, [idle, interval, timeout]);
+    await client.query(LIMIT_SILENCE, [JSON.stringify(limitsOf(ttlMs))]);
     client.on('end', onEnd);
     return client;
   } catch (error) {

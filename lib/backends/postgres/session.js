@@ -56,8 +56,11 @@ const SWEEP_MS = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The epoch of a session that must not grant a lock yet; see holdfast.open(). */
 const NO_GRANTS = '0';
-/** So much of the TTL is left to the server when this side counts the session as lost. */
-const VALID_PART = 0.9;
+/**
+ * The part of the TTL after which this side counts the session as lost. The server ends it after
+ * 0.95 TTL at the earliest, and this side checks it every 0.05 TTL.
+ */
+const VALID_PART = 0.8;
 
 /** A request in this session. */
 class Entry {
