@@ -1,0 +1,6 @@
+'use strict';
+
+const { startPostgres } = require('../support/remote-servers.js');
+const { describeCommandLine } = require('../support/remote-command-line-contract.js');
+
+describeCommandLine(startPostgres);
