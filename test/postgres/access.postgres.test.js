@@ -155,7 +155,7 @@ test('the right password is in the URL, and in no message', async () => {
   expect((await open(server.url()).inspect()).place).not.toMatch(/holdfast@/);
 });
 
-test('of several hosts the one that takes changes has the locks', async () => {
+test('of several hosts, the primary has the locks', async () => {
   const hosts = [9, standby.port, server.port].map((port) => `127.0.0.1:${port}`);
   expect(await granted(open(`postgres://holdfast@${hosts}/postgres`))).toBe('granted');
 });

@@ -5,8 +5,17 @@ const { PostgresServer } = require('./postgres-server.js');
 
 // The servers of the tests that run over etcd and over PostgreSQL alike.
 
-/** @returns {Promise<EtcdCluster>} */
-const startEtcd = () => EtcdCluster.start();
+/** An etcd of one member. */
+async function startEtcd() {
+  const cluster = await EtcdCluster.start();
+  const [member] = cluster.members;
+  return Object.assign(cluster, {
+    suspend: () => member.suspend(),
+    resume: () => member.signal('SIGCONT'),
+    /** The place that is shown of a URL. */
+    place: (/** @type {string} */ url) => url,
+  });
+}
 
 /** PostgreSQL with the interface of a cluster. */
 class PostgresCluster {
@@ -23,6 +32,19 @@ class PostgresCluster {
   /** One database for all. @param {string} _prefix @param {string} [query] */
   url(_prefix, query = '') {
     return this.#server.url({ query });
+  }
+
+  /** The place that is shown of a URL: without the user. @param {string} url */
+  place(url) {
+    return url.replace(/holdfast@/, '');
+  }
+
+  async suspend() {
+    this.#server.signal('SIGSTOP');
+  }
+
+  resume() {
+    this.#server.signal('SIGCONT');
   }
 
   /** Resolves when no session is left. */
