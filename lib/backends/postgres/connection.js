@@ -54,7 +54,7 @@ async function checkServer(client, { isPooled }) {
   if (isStandby) throw new Error('the server is a standby, which takes no changes');
   if (pid !== client.processID && !isPooled) {
     throw invalidStateError(
-      'A connection pooler answers in place of PostgreSQL. Locks need a session of their own: ' +
+      'A connection pooler answers in place of PostgreSQL. Locks need a session that nothing else uses: ' +
         'give the address of the server, or, if the pooler has pool_mode = session, ?pooler=session',
     );
   }

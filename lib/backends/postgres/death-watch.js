@@ -12,7 +12,7 @@ const WAIT = `
     pg_advisory_unlock_shared(${SESSION_CLASS}, $1)`;
 
 /**
- * Waits on a connection of its own for the end of another session, whose advisory lock is free
+ * Waits on a separate connection for the end of another session, whose advisory lock is free
  * then. It is opened when there is something to wait for.
  */
 class DeathWatch {

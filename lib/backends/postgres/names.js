@@ -43,7 +43,7 @@ function toName(key) {
 }
 
 /**
- * What peers can read of a request. The name stands in it where the key does not have all of it.
+ * The part of a request that peers can read. The name stands in it where the key does not have all of it.
  * @param {import('../remote/request-table.js').RequestMessage} message
  */
 function toDetails({ name, since, extras }) {

@@ -12,7 +12,7 @@ const MISSING =
  */
 function loadPg() {
   try {
-    // @ts-ignore -- it has its types in a package of its own
+    // @ts-ignore -- its types are another package
     return require('pg');
   } catch (error) {
     if (/** @type {any} */ (error).code !== 'MODULE_NOT_FOUND') throw error;

@@ -65,8 +65,8 @@ const hostAndPort = (host, port = DEFAULT_PORT) =>
   /:\d+$/.test(host) && !host.startsWith('/') ? host : `${host}:${port}`;
 
 /**
- * A URL as libpq reads it, with several hosts, and with `ttl` and `pooler` of our own. All else that
- * stands in it is for pg.
+ * A URL as libpq reads it, with several hosts, and with `ttl` and `pooler` of our own. The other
+ * parameters are for pg.
  * @param {string} url
  */
 function parseUrl(url) {

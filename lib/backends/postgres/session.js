@@ -627,7 +627,7 @@ class PostgresSession {
   }
 
   /**
-   * The session counts as lost when no call was answered for so long. Where this process itself has
+   * The session counts as lost when no call was answered for so long. If this process itself has
    * not run, the server may have kept the session: then an answer to a ping decides.
    */
   #checkValidity() {

@@ -84,7 +84,7 @@ const LONG_SILENCE_MS = 5000;
 
 /**
  * All locks of one agent: its session, one after the other where one is lost, and its requests. It
- * runs in a thread of its own.
+ * runs in a separate thread.
  */
 class LockSession {
   #engine;
