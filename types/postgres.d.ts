@@ -1,6 +1,9 @@
 import type { LockBackend } from './backend.js';
 
-/** What stands beside the URL or the configuration, all optional. It takes precedence. */
+/**
+ * Options beside the URL or the configuration, all optional. They take precedence. Another value is
+ * a TypeError.
+ */
 export interface PostgresBackendOptions {
   /**
    * Name of the bucket.
@@ -8,13 +11,14 @@ export interface PostgresBackendOptions {
    */
   bucket?: string | undefined;
   /**
-   * Seconds (2 to 3600) after which the locks of a machine that is dead or cut off are free.
+   * The time in seconds (2 to 3600) after which the locks of a machine that is dead or cut off are free.
    * @defaultValue the one in the URL, otherwise 10
    */
   ttl?: number | undefined;
   /**
-   * `'session'`: a pooler is between, and it gives each client a server connection of its own
-   * (PgBouncer's `pool_mode = session`). Other poolers are refused.
+   * `'session'`: each client of a connection pooler keeps one server connection (PgBouncer's
+   * `pool_mode = session`).
+   * @defaultValue undefined: a pooler is refused
    */
   pooler?: 'session' | undefined;
 }
@@ -37,11 +41,11 @@ export interface PostgresConfig {
   ssl?: boolean | object | undefined;
 }
 
-/** A pool of `pg`: sessions take its configuration, and connections of their own. */
+/** A pool of `pg`: sessions take its configuration, and open further connections. */
 export interface PostgresPool {
   /** Its configuration. */
   readonly options: object;
-  /** Tells a pool from a configuration. */
+  /** A configuration has no such method. */
   connect(...args: never[]): unknown;
 }
 

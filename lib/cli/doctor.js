@@ -429,12 +429,11 @@ function checkHost({ endpoint, problem, ...found }) {
     const advice = known?.[1] ?? connectionAdvice(problem);
     return [fault(`${endpoint}: ${printable(problem)}`, advice)];
   }
-  const { version = '', schemaVersion, connections = 0, maxConnections = 0 } = found;
-  const { roundTripMs = 0 } = found;
+  const { schemaVersion, connections = 0, maxConnections = 0, roundTripMs = 0 } = found;
   const text = `${endpoint}: ${connections} of ${maxConnections} connections are in use`;
   return [
     ok(
-      `${endpoint}: PostgreSQL ${printable(version)}, an answer takes ${roundTripMs.toFixed(1)} ms`,
+      `${endpoint}: PostgreSQL ${printable(found.version ?? '')}, an answer takes ${roundTripMs.toFixed(1)} ms`,
     ),
     schemaVersion === undefined
       ? noted(`${endpoint}: the schema 'holdfast' will be created at the first use`)

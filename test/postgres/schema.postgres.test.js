@@ -176,18 +176,18 @@ describe('leave', () => {
 
 describe('steal', () => {
   test('takes the lock from all holders and goes before the queue', async () => {
-    const [one, two, three, thief] = await openMany(4);
+    const [one, two, three, stealer] = await openMany(4);
     await one.enter(SHARED);
     await two.enter(SHARED);
     await three.enter();
-    expect(await thief.enter(STEAL)).toEqual([GRANTED, 1]);
+    expect(await stealer.enter(STEAL)).toEqual([GRANTED, 1]);
     expect(await one.notes()).toEqual(['l 1 stolen']);
     expect(await two.notes()).toEqual(['l 1 stolen']);
-    expect(await three.notes()).toEqual([`b 1 ${thief.session}`]);
+    expect(await three.notes()).toEqual([`b 1 ${stealer.session}`]);
     expect(await one.leave(1)).toBe('stolen');
     expect(await one.leave(1)).toBeNull();
     expect(await three.notes()).toEqual([]);
-    await thief.leave(1);
+    await stealer.leave(1);
     expect(await three.notes()).toEqual([granted(1)]);
     expect(await two.leave(1)).toBe('stolen');
   });

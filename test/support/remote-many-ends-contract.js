@@ -95,13 +95,13 @@ function describeManyEnds(startServer) {
   });
 
   test('a steal notifies all of very many holders', async () => {
-    const thief = openLockManager({ url: cluster.url('many') });
+    const stealer = openLockManager({ url: cluster.url('many') });
     const most = 2_500;
     try {
       const held = Array.from({ length: most }, () => locks.acquire('a', { mode: 'shared' }));
       const lost = (await Promise.all(held)).map(({ signal }) => once(signal, 'abort'));
-      const watch = thief.watch('a');
-      expect(await thief.request('a', { steal: true }, () => 'stolen')).toBe('stolen');
+      const watch = stealer.watch('a');
+      expect(await stealer.request('a', { steal: true }, () => 'stolen')).toBe('stolen');
       await Promise.all(lost);
       const types = [];
       for await (const { type } of watch) {
@@ -110,7 +110,7 @@ function describeManyEnds(startServer) {
       }
       expect(types).toEqual([...Array(most).fill('stolen'), 'granted']);
     } finally {
-      thief.close();
+      stealer.close();
     }
   });
 }

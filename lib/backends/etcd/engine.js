@@ -9,11 +9,10 @@ const { MachineLink } = require('./machine-link.js');
 /**
  * @param {import('./cluster-options.js').ClusterOptions} options
  * @param {import('./bucket-view.js').SessionInfo} agent
- * @param {(message: any) => void} post
- * @param {import('../remote/shared-state.js').SharedState} state
+ * @param {import('../remote/session-thread.js').Thread} thread
  * @returns {LockSession}
  */
-function openSession(options, agent, post, state) {
+function openSession(options, agent, { post, state }) {
   const session = new LockSession(options, agent, post, {
     onSession(begun) {
       state.noteSession(begun?.lease);

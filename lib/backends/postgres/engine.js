@@ -7,17 +7,15 @@ const { describe, isFinal } = require('./postgres-errors.js');
 const { PostgresSession } = require('./session.js');
 
 /**
- * @param {import('./postgres-options.js').PostgresOptions} options
+ * @param {import('./postgres-options.js').PostgresOptions} given
  * @param {import('../etcd/bucket-view.js').SessionInfo} agent
- * @param {(message: any) => void} post
- * @param {import('../remote/shared-state.js').SharedState} state
- * @param {() => Promise<any>} ask  the agent for the password
+ * @param {import('../remote/session-thread.js').Thread} thread
  */
-function openSession({ asksPassword, ...given }, agent, post, state, ask) {
-  const configs = asksPassword
-    ? given.configs.map((it) => ({ ...it, password: ask }))
-    : given.configs;
-  const options = { ...given, asksPassword, configs };
+function openSession(given, agent, { post, state, requestAnswer }) {
+  const { configs, hasPasswordFunction } = given;
+  const options = hasPasswordFunction
+    ? { ...given, configs: configs.map((it) => ({ ...it, password: requestAnswer })) }
+    : given;
   /** @type {import('../remote/lock-session.js').SessionEngine} */
   const engine = {
     create: (host) => new PostgresSession(options, agent, host),

@@ -72,10 +72,10 @@ async function examineHost(config, isPoolerKnown) {
   const endpoint = `${client.host}:${client.port}`;
   try {
     await client.connect();
-    const ask = (/** @type {string} */ text) =>
+    const read = (/** @type {string} */ text) =>
       client.query({ text, rowMode: 'array' }).then((/** @type {any} */ { rows }) => rows[0]);
-    const [isStandby, pid, version, number, maxConnections, connections] = await ask(ABOUT);
-    const [isAllowed] = await ask(RIGHTS);
+    const [isStandby, pid, version, number, maxConnections, connections] = await read(ABOUT);
+    const [isAllowed] = await read(RIGHTS);
     const found = {
       version,
       isStandby,

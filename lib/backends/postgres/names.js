@@ -43,7 +43,8 @@ function toName(key) {
 }
 
 /**
- * The part of a request that peers can read. The name stands in it where the key does not have all of it.
+ * The part of a request that peers can read. The name stands in it where the key does not have all
+ * of it.
  * @param {import('../remote/request-table.js').RequestMessage} message
  */
 function toDetails({ name, since, extras }) {

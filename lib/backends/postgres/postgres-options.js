@@ -5,7 +5,7 @@ const { shownUrl } = require('../shown-url.js');
 /**
  * @typedef {object} PostgresOptions  which database, and which part of it
  * @property {object[]} configs  of pg, one for each host
- * @property {boolean} asksPassword  the agent is asked for it at each connection
+ * @property {boolean} hasPasswordFunction  the agent is asked for it at each connection
  * @property {string} place  shown
  * @property {string} bucket
  * @property {number} ttlMs
@@ -22,7 +22,7 @@ const DEFAULT_PORT = 5432;
 const URL_PATTERN =
   /^(postgres(?:ql)?):\/\/(?:([^/?#@]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
 
-/** What a session takes of a configuration of pg. */
+/** The members of a configuration of pg that a session uses. */
 const MEMBERS = /** @type {const} */ ([
   'connectionString',
   'host',
@@ -111,8 +111,7 @@ function parseConfig(given) {
   const { connectionString, host = 'localhost', port, database = '' } = taken;
   if (connectionString !== undefined) {
     const { configs, ...parsed } = parseUrl(connectionString);
-    const { connectionString: _, ...others } = taken;
-    return { ...parsed, configs: configs.map((it) => ({ ...it, ...others })) };
+    return { ...parsed, configs: configs.map((it) => ({ ...taken, ...it })) };
   }
   const place = `postgres://${hostAndPort(host, port)}/${database}`;
   return { configs: [taken], place, ttl: DEFAULT_TTL_S, pooler: undefined };
@@ -146,21 +145,25 @@ function toPostgresOptions(target, given = {}) {
   const { configs, place, ttl, pooler } = isObject ? parseConfig(target) : parseUrl(target);
   const seconds = given.ttl ?? ttl;
   if (!isTtl(seconds)) throw new TypeError(`The member 'ttl' ${TTL_RANGE}`);
+  const pool = given.pooler ?? pooler;
+  if (pool !== undefined && pool !== 'session') {
+    throw new TypeError("The member 'pooler' is 'session', or is left out");
+  }
   const { password } = /** @type {any} */ (configs[0]);
-  const asksPassword = typeof password === 'function';
-  const withoutFunction = asksPassword
+  const hasPasswordFunction = typeof password === 'function';
+  const withoutFunction = hasPasswordFunction
     ? configs.map(({ password: _, ...others }) => others)
     : configs;
   for (const config of withoutFunction) checkClonable(config);
   const options = {
     configs: withoutFunction,
-    asksPassword,
+    hasPasswordFunction,
     place,
     bucket: given.bucket ?? 'default',
     ttlMs: seconds * 1000,
-    isPooled: (given.pooler ?? pooler) === 'session',
+    isPooled: pool === 'session',
   };
-  return { options, password: asksPassword ? password : undefined };
+  return { options, password: hasPasswordFunction ? password : undefined };
 }
 
 module.exports = { toPostgresOptions };

@@ -374,7 +374,7 @@ class PostgresSession {
     const [bucket, own, epoch] = this.#own;
     const args = JSON.stringify(operations.map((it) => it.args));
     try {
-      const [[answers]] = await this.#ask(toQuery('step'), [bucket, own, epoch, args]);
+      const [[answers]] = await this.#send(toQuery('step'), [bucket, own, epoch, args]);
       for (const [index, { onAnswer }] of operations.entries()) onAnswer(answers[index]);
     } catch (error) {
       if (error instanceof SessionLost) return;
@@ -401,7 +401,7 @@ class PostgresSession {
    */
   #query(query, values = []) {
     return new Promise((resolve, reject) => {
-      const run = () => this.#ask(query, values).then(resolve, reject);
+      const run = () => this.#send(query, values).then(resolve, reject);
       this.#jobs.push({ operations: undefined, bytes: 0, run });
       void this.#runJobs();
     });
@@ -412,7 +412,7 @@ class PostgresSession {
    * @param {unknown[]} values
    * @returns {Promise<any[][]>}
    */
-  async #ask(query, values) {
+  async #send(query, values) {
     if (this.isOver) throw new SessionLost();
     const start = steadyNow();
     const of = typeof query === 'string' ? { text: query } : query;

@@ -9,6 +9,13 @@ const { inSessions, SharedState } = require('./shared-state.js');
 
 /** @typedef {keyof typeof ENGINES} EngineName */
 
+/**
+ * @typedef {object} Thread  the parts of this thread that an engine uses
+ * @property {(message: any) => void} post  to the agent
+ * @property {import('./shared-state.js').SharedState} state  that the agent reads
+ * @property {() => Promise<any>} requestAnswer  of the agent: its password
+ */
+
 const ENGINES = {
   etcd: () => require('../etcd/engine.js'),
   postgres: () => require('../postgres/engine.js'),
@@ -33,7 +40,7 @@ const questions = new Map();
 let lastQuestion = 0;
 
 /** @returns {Promise<any>} the answer */
-function ask() {
+function requestAnswer() {
   lastQuestion += 1;
   const id = lastQuestion;
   post({ type: 'question', id });
@@ -44,7 +51,7 @@ function ask() {
   });
 }
 
-const session = openSession(options, agent, post, state, ask);
+const session = openSession(options, agent, { post, state, requestAnswer });
 
 /**
  * @param {number} id

@@ -16,7 +16,7 @@ const JS_LAYERS = [
   ['locks'],
   ['scheduler'],
   ['index'],
-  ['install', 'metrics', 'etcd'],
+  ['install', 'metrics', 'etcd', 'postgres'],
   ['cli'],
 ];
 

@@ -37,6 +37,7 @@ const COMMANDS_NOT_RUN = [
     'test/examples/examples.process.test.js and test/tasks/example.test.js run them',
   ],
   [/^HOLDFAST_DIR=\$\(mktemp -d\) npm test$/, "it stands for the reader's own tests"],
+  [/^HOLDFAST_URL=postgres:.* node \S+\.js/, 'it needs a server; npm test -- postgres has one'],
   [/^HOLDFAST_URL=etcd:.* node \S+\.js/, 'it needs a cluster; npm test -- etcd has one'],
 ];
 /** The names that `ts` blocks use without an import. */
