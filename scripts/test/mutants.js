@@ -213,6 +213,20 @@ function checkTests({ passes }, bugs) {
 }
 
 /**
+ * @template T
+ * @param {PlantedBug} bug  whose name stands in the error
+ * @param {() => T} plantIt
+ */
+function named({ name }, plantIt) {
+  try {
+    return plantIt();
+  } catch (error) {
+    if (error instanceof StepError) throw new StepError(`'${name}': ${error.message}`);
+    throw error;
+  }
+}
+
+/**
  * @param {Copy} copy
  * @param {PlantedBug[]} bugs
  * @returns {number} how many are caught
@@ -229,7 +243,7 @@ function plant(copy, bugs) {
   );
   let caught = 0;
   for (const bug of bugs) {
-    const catcher = known(bug) ?? findCatcher(copy, bug);
+    const catcher = known(bug) ?? named(bug, () => findCatcher(copy, bug));
     if (catcher !== undefined) {
       caught += 1;
       results.catchers[JSON.stringify(bug)] = catcher;

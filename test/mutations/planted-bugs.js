@@ -262,7 +262,7 @@ const CLEAN_UP_AGAIN = [
     name: 'a request believes counts of holders that are not there',
     file: 'src/core/shard_rules.cc',
     from: '  if (!is_granted && is_first && HasNoHolder(*found.cell)) {',
-    to: '  if (!is_granted && is_first && HasNoHolder(*found.cell) && names.Find(name).damaged) {',
+    to: '  if (!is_granted && is_first && HasNoHolder(*found.cell) && names.Find(name).corrupted) {',
     tests: ['core_test:LostHolders*'],
   },
   {

@@ -1,0 +1,145 @@
+'use strict';
+
+const { execFileSync } = require('node:child_process');
+const { readFileSync, writeFileSync } = require('node:fs');
+const path = require('node:path');
+const { Pool } = require('pg');
+const { openLockManager } = require('../../lib/index.js');
+const { examinePostgres, openPostgresBackend } = require('../../lib/postgres.js');
+const { PostgresServer } = require('../support/postgres-server.js');
+
+const PROGRAM = path.join(__dirname, '../../lib/cli/holdfast.js');
+const run = (...args) => execFileSync(process.execPath, [PROGRAM, ...args], { encoding: 'utf8' });
+const runs = (...args) => {
+  try {
+    return { status: 0, output: run(...args) };
+  } catch ({ status, stdout }) {
+    return { status, output: stdout };
+  }
+};
+
+let server;
+let admin;
+beforeAll(async () => {
+  server = await PostgresServer.start();
+  const file = path.join(server.data, 'pg_hba.conf');
+  const rule = 'host all token 127.0.0.1/32 scram-sha-256\n';
+  writeFileSync(file, rule + readFileSync(file, 'utf8'));
+  admin = await server.connect();
+  await admin.query("CREATE ROLE token LOGIN PASSWORD 'right'");
+  await admin.query('GRANT CREATE ON DATABASE postgres TO token');
+  await admin.query('SELECT pg_reload_conf()');
+});
+afterAll(async () => {
+  await admin.end();
+  await server.remove();
+});
+
+test.each([
+  ['a pool', () => new Pool(server.config({ tcp: true }))],
+  ['a configuration', () => server.config({ tcp: true })],
+  ['a configuration with the socket', () => server.config()],
+  ['a configuration with a URL', () => ({ connectionString: server.url() })],
+])('%s stands in place of a URL, for the same locks', async (name, target) => {
+  const given = target();
+  const backend = openPostgresBackend(given, { bucket: name, ttl: 5 });
+  const [locks, peer] = [
+    openLockManager({ backend }),
+    openLockManager({ url: server.url(), bucket: name }),
+  ];
+  await locks.request('a', async () => {
+    expect((await peer.query()).held).toEqual([expect.objectContaining({ name: 'a' })]);
+  });
+  expect(await backend.status()).toMatchObject({ sessions: 1, requests: 0 });
+  locks.close();
+  peer.close();
+  await given.end?.();
+});
+
+test('a password that is a function is called for each connection', async () => {
+  let calls = 0;
+  const password = async () => {
+    calls += 1;
+    return 'right';
+  };
+  const config = { ...server.config({ tcp: true, user: 'token' }), password };
+  const [holder, waiter] = ['holder', 'waiter'].map(() =>
+    openLockManager({ backend: openPostgresBackend(config) }),
+  );
+  const held = await holder.acquire('a');
+  const next = waiter.request('a', () => 'granted');
+  while ((await holder.query()).pending.length === 0);
+  held.release();
+  expect(await next).toBe('granted');
+  expect(calls).toBeGreaterThanOrEqual(2);
+  holder.close();
+  waiter.close();
+});
+
+test('a password function that fails is the reason of the silence', async () => {
+  const password = () => Promise.reject(new Error('no token today'));
+  const config = { ...server.config({ tcp: true, user: 'token' }), password };
+  const locks = openLockManager({ backend: openPostgresBackend(config) });
+  await expect(locks.request('a', { timeout: 100 }, () => {})).rejects.toMatchObject({
+    name: 'TimeoutError',
+    message: expect.stringContaining('no token today'),
+  });
+  locks.close();
+});
+
+test.each([
+  ['a number', 5],
+  ['another scheme', 'mysql://host/app'],
+  ['a TTL of a second', 'postgres://host/app?ttl=1'],
+  ['another pooler', 'postgres://host/app?pooler=transaction'],
+  ['a port that is none', 'postgres://host:99999/app'],
+])('%s is a TypeError', (_, target) => {
+  expect(() => openPostgresBackend(target)).toThrow(TypeError);
+});
+
+test.each([
+  ['ttl', { ttl: 0.5 }],
+  ['pooler', { pooler: 'statement' }],
+])('an option %s that is wrong is a TypeError that names it', (name, options) => {
+  expect(() => openPostgresBackend(server.url(), options)).toThrow(
+    expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(name) }),
+  );
+});
+
+test('a configuration that no thread can have is a TypeError that names the member', () => {
+  const ssl = { checkServerIdentity: () => {} };
+  expect(() => openPostgresBackend({ host: 'h', ssl })).toThrow(/member 'ssl'/);
+});
+
+test('an administrator prepares a database for a role that may create nothing', async () => {
+  await admin.query('CREATE ROLE web LOGIN');
+  await admin.query('CREATE DATABASE app');
+  const url = server.url({ user: 'web', database: 'app' });
+  expect(runs('doctor', '--url', url)).toEqual({
+    status: 1,
+    output: expect.stringContaining('this role may not create it'),
+  });
+  const owner = await server.connect({ database: 'app' });
+  await owner.query(run('postgres', '--schema', '--grant', 'web'));
+  await owner.end();
+  expect(runs('doctor', '--url', url)).toEqual({
+    status: 0,
+    output: expect.stringContaining("the schema 'holdfast' has version 1"),
+  });
+  expect(run('exec', '--url', url, 'a', '--', 'echo', 'ran')).toBe('ran\n');
+});
+
+test('the command without an option says what it expects', () => {
+  expect(runs('postgres').status).toBe(64);
+});
+
+test('an examination says which host can hold locks, and why another cannot', async () => {
+  const { hosts, isUsable } = await examinePostgres(
+    `postgres://holdfast@127.0.0.1:9,127.0.0.1:${server.port}/postgres`,
+  );
+  expect(isUsable).toBe(true);
+  expect(hosts).toEqual([
+    expect.objectContaining({ problem: expect.stringContaining('ECONNREFUSED') }),
+    expect.objectContaining({ problem: undefined, isStandby: false, isPooled: false }),
+  ]);
+});
