@@ -343,7 +343,9 @@ describe('help', () => {
     expect(helps.map(([name]) => name)).toEqual(
       expect.arrayContaining(['ls', 'top', 'watch', 'graph', 'exec', 'steal', 'wait', 'doctor']),
     );
-    for (const [name, text] of helps.filter(([one]) => !/^(completion|bench-peer|postgres)$/.test(one))) {
+    for (const [name, text] of helps.filter(
+      ([one]) => !/^(completion|bench-peer|postgres)$/.test(one),
+    )) {
       expect(text).toMatch(new RegExp(`^Usage: holdfast ${name}[^]*--bucket <name>`));
     }
   });
