@@ -70,11 +70,15 @@ class ProcessBucket {
   }
 
   /**
-   * A process comes and goes. A process that dies while no other waits for it leaves files behind,
-   * and they are left to newcomers and to the sweep.
+   * A process comes, and goes when it has removed the files of the dead. A process that dies while
+   * no other waits for it leaves files behind, and they are left to newcomers and to the sweep: to
+   * the background thread of a newcomer, which needs a while.
+   * @param {{ processes?: number }} [living]  actors, beside the main thread
    */
-  async receiveNewcomer() {
-    await (await this.open('process')).retire();
+  async receiveNewcomer({ processes = 0 } = {}) {
+    const newcomer = await this.open('process');
+    await this.hasFilesOf({ processes: processes + 1 });
+    await newcomer.retire();
   }
 
   /** Holds a lock in the main thread; resolves with a function that releases it. */

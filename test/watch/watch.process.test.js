@@ -121,7 +121,7 @@ test('unwatched events are not written down, also after the last watcher was kil
   expect(await isWritten()).toBe(true);
   await watcher.end(); // SIGKILL
   // The newcomer cleans up: no process has waited for the dead one.
-  await bucket.receiveNewcomer();
+  await bucket.receiveNewcomer({ processes: 1 });
   await untilEqual(isWritten, false);
 });
 
