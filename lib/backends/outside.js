@@ -13,6 +13,7 @@ const { lazy } = require('../lazy.js');
  * @property {(owner: object, resource: any, method: string, ...args: any[]) => void} onCollected
  *   calls a method of a resource, which must not refer to its owner
  * @property {<T>(value: T) => T} clone
+ * @property {() => WeakRef<{ leave(): void }>[]} leavers  what leaves after the last 'exit' listener
  */
 
 /**
@@ -27,12 +28,45 @@ const outside = lazy(
     /** @type {Outside} */ (
       runInThisContext(
         `(() => {
-          const key = Symbol.for('holdfast.outside.1');
+          const key = Symbol.for('holdfast.outside.2');
           if (globalThis[key] !== undefined) return globalThis[key];
           const ignore = () => {};
           const registry = new FinalizationRegistry(({ resource, method, args }) => {
             resource[method](...args);
           });
+          let all;
+          // Once for all evaluations. A package that wraps process.emit() later (signal-exit) calls
+          // its listeners after Node has called the 'exit' listeners. So the outermost wrapper calls
+          // leave(): reallyExit() at process.exit(); otherwise emit(), which is wrapped once more
+          // before such an end.
+          const wrapEnds = () => {
+            const leavers = [];
+            const leaveAll = () => {
+              for (const leaver of leavers.splice(0)) leaver.deref()?.leave();
+            };
+            const beforeEnd = ['beforeExit', 'uncaughtExceptionMonitor'];
+            const wrappers = new WeakSet();
+            const wrapEmit = () => {
+              const { emit } = process;
+              const emitThenLeave = function (...args) {
+                if (beforeEnd.includes(args[0]) && !wrappers.has(process.emit)) wrapEmit();
+                try {
+                  return Reflect.apply(emit, this, args);
+                } finally {
+                  if (args[0] === 'exit' && process.emit === emitThenLeave) leaveAll();
+                }
+              };
+              wrappers.add(emitThenLeave);
+              process.emit = emitThenLeave;
+            };
+            wrapEmit();
+            const { reallyExit } = process;
+            process.reallyExit = function leaveThenExit(...args) {
+              leaveAll();
+              return Reflect.apply(reallyExit, this, args);
+            };
+            return leavers;
+          };
           const value = {
             busy: new Set(),
             ignore,
@@ -45,6 +79,7 @@ const outside = lazy(
               registry.register(owner, { resource, method, args });
             },
             clone: (value) => structuredClone(value),
+            leavers: () => (all ??= wrapEnds()),
           };
           Object.defineProperty(globalThis, key, { value });
           return value;

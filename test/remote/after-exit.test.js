@@ -68,3 +68,25 @@ describe.each(['process', 'worker'])('in a %s', (hostKind) => {
     expect(printed(ending, '', { first: WRAP, hostKind })).toEqual(expected);
   });
 });
+
+test('an evaluation that is dropped after it wrapped the ends of the process is collected', () => {
+  const program = `
+    const use = () => {
+      const evaluation = require(${JSON.stringify(PATH)});
+      evaluation.leaveAfterExit({ leave: () => {} });
+      for (const file of Object.keys(require.cache)) delete require.cache[file];
+      module.children.length = 0;
+      return new WeakRef(evaluation.leaveAfterExit);
+    };
+    const seen = use();
+    const collect = (left) => {
+      gc();
+      if (seen.deref() === undefined || left === 0) console.log(seen.deref() === undefined);
+      else setTimeout(collect, 10, left - 1);
+    };
+    setTimeout(collect, 10, 100);`;
+  const { stdout } = spawnSync(process.execPath, ['--expose-gc', '-e', program], {
+    encoding: 'utf8',
+  });
+  expect(stdout).toBe('true\n');
+});

@@ -1,7 +1,6 @@
 'use strict';
 
 const { threadId } = require('node:worker_threads');
-const { sharedByCopies } = require('../../copies.js');
 const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
 const { apply, clearTimeout, performance, setTimeout, then } = require('../../time.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
@@ -30,59 +29,20 @@ const { SessionLink } = require('./session-link.js');
  * Sessions that end after the last 'exit' listener of the thread. The kernel releases locks on this
  * machine at that moment; a cluster without a notice of it would keep them for the TTL.
  *
- * Node has no event behind 'exit': process.emit() and process.reallyExit() are wrapped, once for
- * all copies of this module. A package that wraps them later (signal-exit) calls its listeners
- * after Node has called the 'exit' listeners. So the outermost wrapper ends the sessions:
- * reallyExit() at process.exit(); otherwise emit(), which is wrapped once more before such an end.
+ * Node has no event behind 'exit': process.emit() and process.reallyExit() are wrapped (outside.js).
  */
 
 /** @typedef {{ leave(): void }} Leaver */
 
-/** Events of `process` before an end without process.exit(). */
-const BEFORE_END = ['beforeExit', 'uncaughtExceptionMonitor'];
-
-/** @returns {WeakRef<Leaver>[]} */
-const leavers = () =>
-  sharedByCopies('leaveAfterExit.3', () => {
-    /** @type {WeakRef<Leaver>[]} */
-    const all = [];
-    const leaveAll = () => {
-      for (const leaver of all.splice(0)) leaver.deref()?.leave();
-    };
-    const host = /** @type {any} */ (process);
-    const wrappers = new WeakSet();
-    const wrapEmit = () => {
-      const { emit } = host;
-      const emitThenLeave = function (/** @type {any[]} */ ...args) {
-        if (BEFORE_END.includes(args[0]) && !wrappers.has(host.emit)) wrapEmit();
-        try {
-          // @ts-expect-error -- `this` is the process
-          return Reflect.apply(emit, this, args);
-        } finally {
-          if (args[0] === 'exit' && host.emit === emitThenLeave) leaveAll();
-        }
-      };
-      wrappers.add(emitThenLeave);
-      host.emit = emitThenLeave;
-    };
-    wrapEmit();
-    const { reallyExit } = host;
-    host.reallyExit = function leaveThenExit(/** @type {any[]} */ ...args) {
-      leaveAll();
-      return Reflect.apply(reallyExit, this, args);
-    };
-    return all;
-  });
-
 /** @param {Leaver} leaver  kept weakly */
 function leaveAfterExit(leaver) {
   doNotLeaveAfterExit(leaver);
-  leavers().push(new WeakRef(leaver));
+  outside().leavers().push(new WeakRef(leaver));
 }
 
 /** @param {Leaver} leaver */
 function doNotLeaveAfterExit(leaver) {
-  const all = leavers();
+  const all = outside().leavers();
   const others = all.filter((other) => ![undefined, leaver].includes(other.deref()));
   all.splice(0, Infinity, ...others);
 }
