@@ -3,6 +3,8 @@
 const { runInThisContext } = require('node:vm');
 const { lazy } = require('../lazy.js');
 
+/** @typedef {{ leave(): void }} Leaver  called after the last 'exit' listener */
+
 /**
  * @typedef {object} Outside
  * @property {Set<object>} busy  objects that are not collected
@@ -13,7 +15,8 @@ const { lazy } = require('../lazy.js');
  * @property {(owner: object, resource: any, method: string, ...args: any[]) => void} onCollected
  *   calls a method of a resource, which must not refer to its owner
  * @property {<T>(value: T) => T} clone
- * @property {() => WeakRef<{ leave(): void }>[]} leavers  what leaves after the last 'exit' listener
+ * @property {(leaver: Leaver) => void} leaveAfterExit  keeps it weakly, until it is forgotten
+ * @property {(leaver: Leaver) => void} doNotLeaveAfterExit
  */
 
 /**
@@ -34,13 +37,12 @@ const outside = lazy(
           const registry = new FinalizationRegistry(({ resource, method, args }) => {
             resource[method](...args);
           });
-          let all;
-          // Once for all evaluations. A package that wraps process.emit() later (signal-exit) calls
-          // its listeners after Node has called the 'exit' listeners. So the outermost wrapper calls
-          // leave(): reallyExit() at process.exit(); otherwise emit(), which is wrapped once more
-          // before such an end.
+          let leavers;
+          // Once for all evaluations. A package that wraps process.emit() later (signal-exit)
+          // calls its listeners after Node has called the 'exit' listeners. So the outermost
+          // wrapper calls leave(): reallyExit() at process.exit(); otherwise emit(), which is
+          // wrapped once more before such an end.
           const wrapEnds = () => {
-            const leavers = [];
             const leaveAll = () => {
               for (const leaver of leavers.splice(0)) leaver.deref()?.leave();
             };
@@ -65,7 +67,7 @@ const outside = lazy(
               leaveAll();
               return Reflect.apply(reallyExit, this, args);
             };
-            return leavers;
+            return [];
           };
           const value = {
             busy: new Set(),
@@ -79,7 +81,14 @@ const outside = lazy(
               registry.register(owner, { resource, method, args });
             },
             clone: (value) => structuredClone(value),
-            leavers: () => (all ??= wrapEnds()),
+            leaveAfterExit(leaver) {
+              value.doNotLeaveAfterExit(leaver);
+              leavers ??= wrapEnds();
+              leavers.push(new WeakRef(leaver));
+            },
+            doNotLeaveAfterExit(leaver) {
+              leavers = leavers?.filter((it) => ![undefined, leaver].includes(it.deref()));
+            },
           };
           Object.defineProperty(globalThis, key, { value });
           return value;

@@ -2,7 +2,7 @@
 
 const { spawnSync } = require('node:child_process');
 
-const PATH = require.resolve('../../lib/backends/remote/backend.js');
+const PATH = require.resolve('../../lib/backends/outside.js');
 
 /** Wraps the functions that signal-exit wraps, and calls one further listener as it does. */
 const WRAP = `
@@ -31,7 +31,7 @@ function printed(ending, listener = '', { first = '', hostKind = 'process' } = {
     for (const i of [1, 2]) {
       delete require.cache[${JSON.stringify(PATH)}];
       globalThis['leaver' + i] = { leave: () => say('leaves ' + i) };
-      require(${JSON.stringify(PATH)}).leaveAfterExit(globalThis['leaver' + i]);
+      require(${JSON.stringify(PATH)}).outside().leaveAfterExit(globalThis['leaver' + i]);
     }
     process.on('exit', () => { say('a listener'); ${listener} });
     ${ending}
@@ -73,10 +73,10 @@ test('an evaluation that is dropped after it wrapped the ends of the process is 
   const program = `
     const use = () => {
       const evaluation = require(${JSON.stringify(PATH)});
-      evaluation.leaveAfterExit({ leave: () => {} });
+      evaluation.outside().leaveAfterExit({ leave: () => {} });
       for (const file of Object.keys(require.cache)) delete require.cache[file];
       module.children.length = 0;
-      return new WeakRef(evaluation.leaveAfterExit);
+      return new WeakRef(evaluation.outside);
     };
     const seen = use();
     const collect = (left) => {

@@ -25,28 +25,6 @@ const { SessionLink } = require('./session-link.js');
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../../types/locks.d.ts').LockManagerSnapshot} LockManagerSnapshot */
 
-/**
- * Sessions that end after the last 'exit' listener of the thread. The kernel releases locks on this
- * machine at that moment; a cluster without a notice of it would keep them for the TTL.
- *
- * Node has no event behind 'exit': process.emit() and process.reallyExit() are wrapped (outside.js).
- */
-
-/** @typedef {{ leave(): void }} Leaver */
-
-/** @param {Leaver} leaver  kept weakly */
-function leaveAfterExit(leaver) {
-  doNotLeaveAfterExit(leaver);
-  outside().leavers().push(new WeakRef(leaver));
-}
-
-/** @param {Leaver} leaver */
-function doNotLeaveAfterExit(leaver) {
-  const all = outside().leavers();
-  const others = all.filter((other) => ![undefined, leaver].includes(other.deref()));
-  all.splice(0, Infinity, ...others);
-}
-
 // A message's arrays and objects are of the outermost realm. A program in a separate context is in
 // another realm, in which they would be unlike the program's own.
 
@@ -368,7 +346,7 @@ class RemoteBackend {
     });
     this.#link = link;
     this.#agent.shared = link.shared;
-    leaveAfterExit(this);
+    outside().leaveAfterExit(this); // as the kernel releases locks on this machine
     noteAttached(this);
   }
 
@@ -612,7 +590,7 @@ class RemoteBackend {
   #detach() {
     this.#isAttached = false;
     this.#silence = undefined;
-    doNotLeaveAfterExit(this);
+    outside().doNotLeaveAfterExit(this);
   }
 
   /**
@@ -645,7 +623,7 @@ class RemoteBackend {
    */
   #onMessage(message, deliver = (it) => this.#requests.onMessage(it)) {
     if (message.type === 'closed') {
-      doNotLeaveAfterExit(this);
+      outside().doNotLeaveAfterExit(this);
     } else if (message.type === 'over') {
       this.#onThreadLost(message.error, deliver);
     } else if (message.type === 'silent') {
@@ -696,4 +674,4 @@ class RemoteBackend {
   }
 }
 
-module.exports = { leaveAfterExit, RemoteBackend };
+module.exports = { RemoteBackend };
