@@ -27,7 +27,7 @@ beforeAll(async () => {
   writeFileSync(file, rule + readFileSync(file, 'utf8'));
   admin = await server.connect();
   await admin.query("CREATE ROLE token LOGIN PASSWORD 'right'");
-  await admin.query('GRANT CREATE ON DATABASE postgres TO token');
+  await admin.query('CREATE DATABASE tokens OWNER token');
   await admin.query('SELECT pg_reload_conf()');
 });
 afterAll(async () => {
@@ -62,7 +62,7 @@ test('a password that is a function is called for each connection', async () => 
     calls += 1;
     return 'right';
   };
-  const config = { ...server.config({ tcp: true, user: 'token' }), password };
+  const config = { ...server.config({ tcp: true, user: 'token', database: 'tokens' }), password };
   const [holder, waiter] = ['holder', 'waiter'].map(() =>
     openLockManager({ backend: openPostgresBackend(config) }),
   );
@@ -78,7 +78,7 @@ test('a password that is a function is called for each connection', async () => 
 
 test('a password function that fails is the reason of the silence', async () => {
   const password = () => Promise.reject(new Error('no token today'));
-  const config = { ...server.config({ tcp: true, user: 'token' }), password };
+  const config = { ...server.config({ tcp: true, user: 'token', database: 'tokens' }), password };
   const locks = openLockManager({ backend: openPostgresBackend(config) });
   await expect(locks.request('a', { timeout: 100 }, () => {})).rejects.toMatchObject({
     name: 'TimeoutError',
