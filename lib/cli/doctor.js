@@ -440,7 +440,7 @@ function checkHost({ endpoint, problem, ...found }) {
       : ok(`${endpoint}: the schema 'holdfast' has version ${schemaVersion}`),
     connections < maxConnections * NEARLY_FULL
       ? ok(text)
-      : warning(text, 'a session takes one connection, and a second one while it waits'),
+      : warning(text, 'a session takes one connection, and a second one from its first wait on'),
   ];
 }
 

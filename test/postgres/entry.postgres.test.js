@@ -143,3 +143,14 @@ test('an examination says which host can hold locks, and why another cannot', as
     expect.objectContaining({ problem: undefined, isStandby: false, isPooled: false }),
   ]);
 });
+
+test('a later hold limit of another holder of the session does not delay an earlier one', async () => {
+  const locks = openLockManager({ url: server.url(), bucket: 'limits' });
+  const never = () => new Promise(() => {});
+  const options = { mode: 'shared', holdLimit: 300 };
+  const expired = locks.request('a', options, never).catch(({ reason }) => reason);
+  const later = locks.request('a', { ...options, holdLimit: 3_600_000 }, never).catch(() => {});
+  expect(await expired).toBe('expired');
+  locks.close();
+  await later;
+});

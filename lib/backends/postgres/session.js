@@ -103,7 +103,7 @@ class Entry {
 const toQuery = (name) => ({ name: `holdfast_${name}`, text: CALLS[name] });
 
 /**
- * A session with PostgreSQL: one connection, and a second one while it waits.
+ * A session with PostgreSQL: one connection, and a second one from its first wait on.
  * @implements {Session}
  */
 class PostgresSession {
@@ -121,7 +121,7 @@ class PostgresSession {
   /** @type {Job[]} that wait for the connection */
   #jobs = [];
   #isBusy = false;
-  /** @type {Map<string, NodeJS.Timeout>} of the next hold limit, by key */
+  /** @type {Map<string, { at: number, timer: NodeJS.Timeout }>} of the next hold limit, by key */
   #limitTimers = new Map();
   #deaths;
   /** @type {Map<number, { name: string | undefined, lost: number }>} */
@@ -538,12 +538,16 @@ class PostgresSession {
   }
 
   /**
-   * Enforces the hold limits of a name later.
+   * Enforces the hold limits of a name later: at the earliest time that is known. That call returns
+   * the next one.
    * @param {string} key
    * @param {number} ms
    */
   #limit(key, ms) {
-    clearTimeout(this.#limitTimers.get(key));
+    const at = steadyNow() + ms;
+    const known = this.#limitTimers.get(key);
+    if (known !== undefined && known.at <= at) return;
+    clearTimeout(known?.timer);
     const expire = async () => {
       this.#limitTimers.delete(key);
       const [bucket, own, epoch] = this.#own;
@@ -553,7 +557,7 @@ class PostgresSession {
       if (left !== null && concerns) this.#limit(key, left);
     };
     const wait = Math.min(Math.max(Math.ceil(ms), 0) + 1, MAX_TIMER_MS);
-    this.#limitTimers.set(key, setTimeout(() => void expire(), wait).unref());
+    this.#limitTimers.set(key, { at, timer: setTimeout(() => void expire(), wait).unref() });
   }
 
   /**
@@ -652,7 +656,7 @@ class PostgresSession {
   #end() {
     this.isOver = true;
     for (const timer of this.#timers) clearInterval(timer);
-    for (const timer of this.#limitTimers.values()) clearTimeout(timer);
+    for (const { timer } of this.#limitTimers.values()) clearTimeout(timer);
     this.#deaths.close();
     this.#client?.connection.stream.destroy();
   }
