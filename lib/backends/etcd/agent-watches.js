@@ -2,10 +2,11 @@
 
 const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 const { decodeText, endOf } = require('./keys.js');
-const { UNKNOWN_SESSION, toRequestInfo, toSessionInfo } = require('./bucket-view.js');
+const { toSessionInfo } = require('../remote/session-info.js');
+const { UNKNOWN_SESSION, toRequestInfo } = require('./bucket-view.js');
 const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
-/** @typedef {import('./bucket-view.js').SessionInfo} SessionInfo */
+/** @typedef {import('../remote/session-info.js').SessionInfo} SessionInfo */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./keys.js').RequestKey} RequestKey */
 /** @typedef {import('./session.js').Session} Session */

@@ -1,7 +1,6 @@
 'use strict';
 
-const { hostname } = require('../host.js');
-const { pidNamespace } = require('../pid-namespace.js');
+const { toSessionInfo } = require('../remote/session-info.js');
 const { decodeText, numberOf } = require('./keys.js');
 const { textOf } = require('./transaction.js');
 
@@ -10,33 +9,10 @@ const { textOf } = require('./transaction.js');
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/locks.d.ts').LockMode} LockMode */
 
-/**
- * @typedef {object} SessionInfo  what a session says of its agent
- * @property {string} clientId
- * @property {number} pid
- * @property {number} threadId
- * @property {string} host
- * @property {string} [pidNamespace]  '' or none: not known
- */
+/** @typedef {import('../remote/session-info.js').SessionInfo} SessionInfo */
 
 /** @type {SessionInfo} of a session whose key is gone while its requests are still there */
 const UNKNOWN_SESSION = { clientId: '', pid: 0, threadId: 0, host: '' };
-
-/**
- * The session as this process may show it. Containers may have the name of their machine, and their
- * own process ids.
- * @param {string} value
- * @returns {SessionInfo}
- */
-function toSessionInfo(value) {
-  const [clientId, pid, threadId, host, namespace] = JSON.parse(value);
-  const isOfHere = !namespace || namespace === pidNamespace() || host !== hostname();
-  return { clientId, pid: isOfHere ? pid : 0, threadId, host };
-}
-
-/** @param {SessionInfo} info */
-const fromSessionInfo = ({ clientId, pid, threadId, host, pidNamespace: namespace }) =>
-  JSON.stringify([clientId, pid, threadId, host, namespace]);
 
 /**
  * Parses the value of a request's key; a held one's begins with the time of its grant. If the value
@@ -123,4 +99,4 @@ function toInspection(keyValues, bucket, now) {
   return { held: toDetails(true), pending: toDetails(false) };
 }
 
-module.exports = { UNKNOWN_SESSION, fromSessionInfo, toInspection, toRequestInfo, toSessionInfo };
+module.exports = { UNKNOWN_SESSION, toInspection, toRequestInfo };

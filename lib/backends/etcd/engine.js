@@ -8,7 +8,7 @@ const { MachineLink } = require('./machine-link.js');
 
 /**
  * @param {import('./cluster-options.js').ClusterOptions} options
- * @param {import('./bucket-view.js').SessionInfo} agent
+ * @param {import('../remote/session-info.js').SessionInfo} agent
  * @param {import('../remote/session-thread.js').Thread} thread
  * @returns {LockSession}
  */

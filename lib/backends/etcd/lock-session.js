@@ -2,7 +2,8 @@
 
 const { SessionLost } = require('./session-calls.js');
 const { get, getAll, keyValuesOf, nested, textOf } = require('./transaction.js');
-const { fromSessionInfo, toInspection } = require('./bucket-view.js');
+const { fromSessionInfo } = require('../remote/session-info.js');
+const { toInspection } = require('./bucket-view.js');
 const { Backoff, sleep } = require('../remote/backoff.js');
 const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 const { BucketKeys, decodeText, toLeaseId, toRequestId } = require('./keys.js');
@@ -353,7 +354,7 @@ class LockSession {
 
   /**
    * @param {ClusterOptions} options
-   * @param {import('./bucket-view.js').SessionInfo} info
+   * @param {import('../remote/session-info.js').SessionInfo} info
    * @param {(message: any) => void} post
    * @param {object} [thread]
    * @param {(session: Session | undefined) => () => void} [thread.onSession]  has begun, or is

@@ -8,7 +8,7 @@ const { PostgresSession } = require('./session.js');
 
 /**
  * @param {import('./postgres-options.js').PostgresOptions} given
- * @param {import('../etcd/bucket-view.js').SessionInfo} agent
+ * @param {import('../remote/session-info.js').SessionInfo} agent
  * @param {import('../remote/session-thread.js').Thread} thread
  */
 function openSession(given, agent, { post, state, requestAnswer }) {

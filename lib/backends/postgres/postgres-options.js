@@ -5,7 +5,7 @@ const { shownUrl } = require('../shown-url.js');
 /**
  * @typedef {object} PostgresOptions  which database, and which part of it
  * @property {object[]} configs  of pg, one for each host
- * @property {boolean} hasPasswordFunction  the agent is asked for it at each connection
+ * @property {boolean} hasPasswordFunction  each connection requests it of the agent
  * @property {string} place  shown
  * @property {string} bucket
  * @property {number} ttlMs

@@ -1,9 +1,8 @@
 'use strict';
 
 const { createHash } = require('node:crypto');
-const { hostname } = require('../host.js');
-const { pidNamespace } = require('../pid-namespace.js');
 const { SessionLost } = require('../remote/lock-session.js');
+const { fromSessionInfo, toSessionInfo } = require('../remote/session-info.js');
 const { steadyNow } = require('../remote/steady-clock.js');
 const { Backoff } = require('../remote/backoff.js');
 const { WaitPath } = require('../wait-path.js');
@@ -137,7 +136,7 @@ class PostgresSession {
 
   /**
    * @param {import('./postgres-options.js').PostgresOptions} options
-   * @param {import('../etcd/bucket-view.js').SessionInfo} agent
+   * @param {import('../remote/session-info.js').SessionInfo} agent
    * @param {SessionHost} host
    */
   constructor(options, agent, host) {
@@ -156,8 +155,7 @@ class PostgresSession {
     this.#client.on('notification', (/** @type {any} */ it) => void this.#onNotification(it));
     await checkSchema(this.#client);
     await this.#client.query('SET default_transaction_isolation TO "read committed"');
-    const { clientId, pid, threadId, host, pidNamespace: namespace } = this.#agent;
-    const agent = toAscii(JSON.stringify([clientId, pid, threadId, host, namespace]));
+    const agent = toAscii(fromSessionInfo(this.#agent));
     const { bucket, ttlMs } = this.#options;
     const [[session, epoch, pauseMs]] = await this.#query(
       'SELECT session, epoch, pause_ms FROM holdfast.open($1, $2, $3)',
@@ -597,7 +595,7 @@ class PostgresSession {
         type,
         name: watch.name ?? name,
         mode: toMode(mode),
-        ...toAgent(agent),
+        ...toSessionInfo(agent),
         requestId: number,
         token: token === null ? null : BigInt(token),
         time,
@@ -673,17 +671,6 @@ const toWaited = ([, , mode, state, limit]) => ({
   request: { mode: toMode(mode), extras: { limit } },
 });
 
-/**
- * The agent as this process may show it. Containers may have the name of their machine, and their
- * own process ids.
- * @param {string} text
- */
-function toAgent(text) {
-  const [clientId, pid, threadId, host, namespace] = JSON.parse(text);
-  const isOfHere = !namespace || namespace === pidNamespace() || host !== hostname();
-  return { clientId, pid: isOfHere ? pid : 0, threadId, host };
-}
-
 /** @param {any[]} row @returns {LockDetail} */
 function toLockDetail(row) {
   const [key, state, agent, , number, mode, token, limit, holdLimit, details, waited, held] = row;
@@ -691,7 +678,7 @@ function toLockDetail(row) {
   return {
     name,
     mode: toMode(mode),
-    ...toAgent(agent),
+    ...toSessionInfo(agent),
     token: state === 'h' ? BigInt(token) : null,
     label,
     limit,

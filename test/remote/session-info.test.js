@@ -2,7 +2,7 @@
 
 const { readlinkSync } = require('node:fs');
 const { hostname } = require('node:os');
-const { fromSessionInfo, toSessionInfo } = require('../../lib/backends/etcd/bucket-view.js');
+const { fromSessionInfo, toSessionInfo } = require('../../lib/backends/remote/session-info.js');
 
 const OWN = { clientId: 'c', pid: 7, threadId: 1, host: hostname() };
 const roundTrip = (info) => toSessionInfo(fromSessionInfo({ ...OWN, ...info }));
