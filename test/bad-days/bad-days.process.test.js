@@ -82,6 +82,18 @@ describe('a stopped broker', () => {
     }
   };
 
+  test('that goes on knows of a death before the requests that came after it', async () => {
+    const actor = await bucket.open('process');
+    await actor.hold('a');
+    suspendBroker(files);
+    actor.endBy('SIGKILL');
+    await actor.ended;
+    const isGranted = bucket.locks.request('a', { ifAvailable: true }, (lock) => lock !== null);
+    await new Promise((resolve) => setImmediate(resolve)); // the kernel has the request
+    signalBroker(files, 'SIGCONT');
+    expect(await isGranted).toBe(true);
+  });
+
   test('isLocked() throws', () => {
     suspendBroker(files);
     const thrown = thrownBy(() => bucket.locks.isLocked('a'));

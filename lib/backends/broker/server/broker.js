@@ -533,17 +533,20 @@ class Broker {
     this.#commitSoon();
   }
 
-  /** @param {ClientConnection} connection */
-  onClose(connection) {
+  /**
+   * @param {ClientConnection} connection
+   * @param {number} t  of the last step of the connection: a request of others that is later may
+   *   have been made because the client was seen to be dead
+   */
+  onClose(connection, t) {
     this.#connections.delete(connection);
     this.#unsent.delete(connection);
     const { session } = connection;
     if (session !== undefined) {
       session.connections -= 1;
       if (session.outlet === connection) session.outlet = undefined;
-      // After all that it has written.
       const end = () => session.isAway && this.#endLost(session);
-      if (session.isAway) this.addStep({ t: machineNow(), apply: end });
+      if (session.isAway) this.addStep({ t, apply: end });
     }
     this.#checkIdle();
   }

@@ -235,8 +235,8 @@ class ClientConnection {
       broker.endReading();
       if (bytes.length >= BACKLOG_BYTES) this.#showLife();
     });
-    socket.on('error', () => socket.destroy()); // 'close' follows
-    socket.on('close', () => this.#onClose());
+    // Not only 'close': it comes after the immediates of the loop's turn that has read the end.
+    for (const end of ['end', 'error', 'close']) socket.on(end, () => this.#onClose());
     this.send(['hi', WIRE_VERSION, this.#nonce, CLOCK_KIND, machineNow(), wallLead()]);
     this.flush();
   }
@@ -295,8 +295,10 @@ class ClientConnection {
   }
 
   #onClose() {
+    if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#broker.onClose(this);
+    this.#socket.destroy();
+    this.#broker.onClose(this, this.#lastT);
   }
 
   /** @param {any[]} message */
