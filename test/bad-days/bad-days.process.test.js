@@ -82,7 +82,7 @@ describe('a stopped broker', () => {
     }
   };
 
-  test('that goes on knows of a death before the requests that came after it', async () => {
+  test('that continues notices a death before the requests made after it', async () => {
     const actor = await bucket.open('process');
     await actor.hold('a');
     suspendBroker(files);
