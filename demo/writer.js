@@ -2,12 +2,13 @@
 
 // A process of the demonstration, and each of its worker threads: appends to the ledger until the
 // number asked for is reached. The victim holds the lock in the middle, and waits for its end; the
-// others leave the last entry until then, so that another writer is granted the lock behind it.
+// others leave the last entry until then, so that another writer is granted the lock behind it. If
+// the locks are on a server that is started again, a writer may lose its lock, and asks once more.
 
 const { Worker, isMainThread, parentPort, threadId, workerData } = require('node:worker_threads');
 const { once } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const { openLockManager } = require('..');
+const { LockLostError, openLockManager } = require('..');
 const { toLockOptions } = require('./lock-options.js');
 const { Ledger, machineNs } = require('./ledger.js');
 
@@ -26,10 +27,10 @@ async function write({ file, directory, increments, withLock, isVictim }) {
   let mayEnd = isVictim;
 
   /**
-   * @param {bigint} token
+   * @param {{ token: bigint, signal?: AbortSignal }} lock
    * @returns {Promise<boolean>} whether there is something left to write
    */
-  const appendOne = async (token) => {
+  const appendOne = async ({ token, signal }) => {
     const at = machineNs();
     const last = ledger.last();
     const number = (last?.number ?? 0) + 1;
@@ -39,16 +40,20 @@ async function write({ file, directory, increments, withLock, isVictim }) {
     }
     if (number > increments) return false;
     await nextTurn(); // other processes and threads may run here
-    if (number === increments && !mayEnd) return true;
+    if (signal?.aborted || (number === increments && !mayEnd)) return true;
     ledger.append({ number, token, writer, at });
     written += 1;
     if (written % REPORT_EVERY === 0) report({ written, number });
     return true;
   };
 
+  const isLost = (/** @type {unknown} */ error) => {
+    if (error instanceof LockLostError && process.env.HOLDFAST_URL) return true;
+    throw error;
+  };
   const request = withLock
-    ? () => locks.request('ledger', (lock) => appendOne(/** @type {any} */ (lock).token))
-    : () => appendOne(machineNs());
+    ? () => locks.request('ledger', /** @type {any} */ (appendOne)).catch(isLost)
+    : () => appendOne({ token: machineNs() });
   await locks.query(); // attaches
   report({ ready: true });
   const messages = /** @type {import('node:worker_threads').MessagePort} */ (parentPort);
