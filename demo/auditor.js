@@ -9,7 +9,7 @@ const { Ledger, countViolations } = require('./ledger.js');
 
 const PAUSE_MS = 50;
 
-/** Where the locks are on a server, it may be started again. @param {unknown} error */
+/** A server of the locks may be started again. @param {unknown} error */
 function ignoreLoss(error) {
   if (!(error instanceof LockLostError && process.env.HOLDFAST_URL)) throw error;
 }

@@ -5,9 +5,12 @@ const { PostgresServer } = require('./postgres-server.js');
 
 // The servers of the tests that run over etcd and over PostgreSQL alike.
 
-/** An etcd of one member. */
-async function startEtcd() {
-  const cluster = await EtcdCluster.start();
+/**
+ * An etcd of one member.
+ * @param {Parameters<typeof EtcdCluster.start>[0]} [options]
+ */
+async function startEtcd(options) {
+  const cluster = await EtcdCluster.start(options);
   const [member] = cluster.members;
   return Object.assign(cluster, {
     suspend: () => member.suspend(),
@@ -22,9 +25,10 @@ class PostgresCluster {
   #server;
   #client;
 
-  static async start() {
+  /** @param {Parameters<typeof PostgresServer.start>[0]} [options] */
+  static async start(options) {
     const cluster = new PostgresCluster();
-    cluster.#server = await PostgresServer.start();
+    cluster.#server = await PostgresServer.start(options);
     cluster.#client = await cluster.#server.connect();
     return cluster;
   }
@@ -47,6 +51,11 @@ class PostgresCluster {
     this.#server.signal('SIGCONT');
   }
 
+  /** One row for each request. */
+  async keys() {
+    return (await this.#client.query('SELECT FROM holdfast.requests')).rows;
+  }
+
   /** Resolves when no session is left. */
   async untilEmpty() {
     const sessions = 'SELECT FROM pg_locks WHERE classid = 1212368708';
@@ -59,4 +68,4 @@ class PostgresCluster {
   }
 }
 
-module.exports = { startEtcd, startPostgres: () => PostgresCluster.start() };
+module.exports = { startEtcd, startPostgres: PostgresCluster.start };
