@@ -1,4 +1,3 @@
-import type { EtcdSessionStatus } from './etcd.js';
 import type { LockInfo, LockManagerSnapshot, LockMode } from './locks.js';
 
 /** Why a lock was taken away from its holder. */
@@ -211,6 +210,28 @@ export type SyncOutcome = 'granted' | 'missed' | 'timeout' | 'deadlock';
 /** `QUEUED`, `GRANTED` or `MISSED`. */
 export type LockOutcome = 0 | 1 | 2;
 
+/** The session of a backend with its server: a cluster of etcd, or a database. */
+export interface SessionStatus {
+  /** Whether there is a session. */
+  connected: boolean;
+  /** The server that is used now; `undefined` without one. */
+  endpoint: string | undefined;
+  /** Milliseconds until the locks count as lost, unless a call is answered. */
+  leaseLeftMs: number | undefined;
+  /** Requests that hold, wait or are on their way. */
+  requests: number;
+  /** How many sessions there have been. */
+  sessions: number;
+  /** How many of those sessions were lost. */
+  lost: number;
+  /** Calls of the session that were answered; undefined, like what follows, without a session. */
+  roundTrips: number | undefined;
+  /** Their total time in milliseconds. */
+  roundTripMs: number | undefined;
+  /** Answered calls that were made only to extend the session. */
+  keepAlives: number | undefined;
+}
+
 /**
  * Decides which requests hold locks. The backend has the only lock queue: the lock manager
  * converts, checks, calls back and settles promises. A queued request keeps the event loop alive; a
@@ -324,8 +345,8 @@ export interface LockBackend {
   readonly folder?: string;
   /** How full the lock table is; absent without a limit. */
   usage?(): LockTableUsage;
-  /** The session with a cluster; absent without one. */
-  status?(): Promise<EtcdSessionStatus>;
+  /** The session with a server of locks; absent without one. */
+  status?(): Promise<SessionStatus>;
   /**
    * New descriptors that keep this process's locks held while they are open in any process: for a
    * command that keeps a lock after this process was killed. The caller closes them.

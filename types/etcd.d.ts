@@ -1,4 +1,4 @@
-import type { LockBackend } from './backend.js';
+import type { LockBackend, SessionStatus } from './backend.js';
 
 /**
  * Options beside the URL of a cluster, all optional. They take precedence over the URL. A
@@ -38,29 +38,13 @@ export interface EtcdOptions {
 }
 
 /** The session of a backend with its cluster. */
-export interface EtcdSessionStatus {
-  /** The member of the cluster that is used now. */
-  endpoint: string;
+export interface EtcdSessionStatus extends SessionStatus {
   /** The lease in hexadecimal, as etcdctl shows it; '' while there is none. */
   lease: string;
   /** Milliseconds since the lease was extended. */
   leaseAgeMs: number;
-  /** Milliseconds until the locks count as lost, unless the lease is extended. */
-  leaseLeftMs: number;
-  /** Requests that hold, wait or are on their way. */
-  requests: number;
-  /** How many sessions there have been. */
-  sessions: number;
-  /** How many of those sessions were lost. */
-  lost: number;
   /** Sessions of dead processes of this machine that were revoked. */
   revoked: number;
-  /** Calls of the session that were answered; undefined, like what follows, without a session. */
-  roundTrips: number | undefined;
-  /** Their total time in milliseconds. */
-  roundTripMs: number | undefined;
-  /** Answers to keep-alives of the lease. */
-  keepAlives: number | undefined;
   /** Changes whose answer never came, and whose outcome was found out later. */
   inDoubt: number | undefined;
   /** Calls that were made. */

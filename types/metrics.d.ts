@@ -1,4 +1,5 @@
 import type { LockTableUsage } from './backend.js';
+import type { SessionStatus } from './backend.js';
 import type { EtcdSessionStatus } from './etcd.js';
 import type { LockManager } from './locks.js';
 
@@ -44,7 +45,7 @@ export interface LockHistogram {
 
 /** The figures of a set of requests. Undefined figures are not known in this scope. */
 export interface LockFigures {
-  /** Locks held now; NaN, as all that is of now, while there is no session with the cluster. */
+  /** Locks held now; NaN, as all that is of now, while there is no session with the server. */
   readonly held: number;
   /** Requests waiting now. */
   readonly waiting: number;
@@ -88,8 +89,8 @@ export interface LockMetricsData extends LockFigures {
   readonly missedEvents?: number | undefined;
   /** How full the lock table is; `undefined` without one. */
   readonly table?: LockTableUsage | undefined;
-  /** The session of this process with its cluster; `undefined` without one. */
-  readonly session?: EtcdSessionStatus | undefined;
+  /** The session of this process with its server; `undefined` without one. */
+  readonly session?: (SessionStatus & Partial<EtcdSessionStatus>) | undefined;
   /** Figures by name, with the option `names`. */
   readonly names?: Record<string, LockFigures> | undefined;
 }

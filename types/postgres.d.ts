@@ -1,4 +1,4 @@
-import type { LockBackend } from './backend.js';
+import type { LockBackend, SessionStatus } from './backend.js';
 
 /**
  * Options beside the URL or the configuration, all optional. They take precedence. Another value is
@@ -50,25 +50,9 @@ export interface PostgresPool {
 }
 
 /** The session of a backend with its database. */
-export interface PostgresSessionStatus {
-  /** The server and database that are used now; undefined, like what follows, without a session. */
-  endpoint: string | undefined;
-  /** Number of the session. */
+export interface PostgresSessionStatus extends SessionStatus {
+  /** Number of the session; `undefined` without one. */
   session: string | undefined;
-  /** Milliseconds until the locks count as lost, unless a call is answered. */
-  validMs: number | undefined;
-  /** Requests that hold, wait or are on their way. */
-  requests: number;
-  /** How many sessions there have been. */
-  sessions: number;
-  /** How many of those sessions were lost. */
-  lost: number;
-  /** Calls of the session that were answered. */
-  roundTrips: number | undefined;
-  /** Their total time in milliseconds. */
-  roundTripMs: number | undefined;
-  /** Calls that were made only to extend the session. */
-  keepAlives: number | undefined;
 }
 
 /** Locks of all machines that reach a database. */

@@ -27,7 +27,7 @@ const MS_PER_SECOND = 1_000;
 const WINDOW_MS = 1_000;
 /** Of a bucket that is too busy to see each request, one window of so many: this thread pays. */
 const WINDOWS_OF_A_SAMPLE = 10;
-/** While an inspection waits for an answer of a cluster. */
+/** While an inspection waits for an answer of a server. */
 const CHECK_AGAIN_MS = 250;
 /** The first session takes some round trips. */
 const CHECKS_FOR_THE_FIRST = 4;
@@ -63,7 +63,7 @@ function findDeadlocked(inspection) {
 
 /** @type {Inspection} */
 const NOTHING = { held: [], pending: [] };
-/** The values without a session with the cluster: the holders are unknown. */
+/** The values without a session with the server: the holders are unknown. */
 const UNKNOWN = {
   held: NaN,
   waiting: NaN,
@@ -154,7 +154,7 @@ class BucketSource {
    * An inspection waits for a session, however long there is none: the figures do not.
    * @param {import('../../types/backend.d.ts').LockBackend} backend
    * @returns {Promise<{ inspection?: Inspection, session?: Data['session'] }>} without an
-   *   inspection there is no session with the cluster
+   *   inspection there is no session with the server
    */
   async #inspectWithSession(backend) {
     if (backend.status === undefined) return { inspection: await this.#inspect() };
@@ -164,9 +164,9 @@ class BucketSource {
     inspecting.catch(() => {}); // where it is not waited for
     for (let checks = 0; ; checks += 1) {
       const session = await backend.status();
-      if (inspection !== undefined && session.lease !== '') return { inspection, session };
+      if (inspection !== undefined && session.connected) return { inspection, session };
       const isFirst = session.sessions === 0 && checks < CHECKS_FOR_THE_FIRST;
-      if (session.lease === '' && !isFirst) return { session };
+      if (!session.connected && !isFirst) return { session };
       await Promise.race([inspecting, sleep(CHECK_AGAIN_MS)]);
     }
   }

@@ -145,9 +145,9 @@ const METRICS = [
   },
   {
     name: 'holdfast_session_connected',
-    help: 'Whether this process has a session with the cluster: 1 or 0',
+    help: 'Whether this process has a session with the server of its locks: 1 or 0',
     type: 'gauge',
-    read: ({ session }) => session && Number(session.lease !== ''),
+    read: ({ session }) => session && Number(session.connected),
   },
   {
     name: 'holdfast_session_lease_age_seconds',
@@ -158,7 +158,7 @@ const METRICS = [
   },
   {
     name: 'holdfast_session_lease_left_seconds',
-    help: 'Until the locks of this process count as lost, unless the lease is extended',
+    help: 'Until the locks of this process count as lost, unless the session is extended',
     type: 'gauge',
     unit: 's',
     read: ({ session }) => seconds(session?.leaseLeftMs),
@@ -173,11 +173,14 @@ const METRICS = [
     name: 'holdfast_session_reconnects_total',
     help: 'Connections and watches that were opened again',
     type: 'counter',
-    read: ({ session }) => session && session.reconnects + (session.watch?.reconnects ?? 0),
+    read: ({ session }) =>
+      session?.reconnects === undefined
+        ? undefined
+        : session.reconnects + (session.watch?.reconnects ?? 0),
   },
   {
     name: 'holdfast_session_round_trips_total',
-    help: 'Calls of the session that the cluster has answered',
+    help: 'Calls of the session that the server has answered',
     type: 'counter',
     read: ({ session }) => session?.roundTrips,
   },
@@ -190,7 +193,7 @@ const METRICS = [
   },
   {
     name: 'holdfast_session_keep_alives_total',
-    help: 'Keep-alives that the cluster has answered',
+    help: 'Keep-alives that the server has answered',
     type: 'counter',
     read: ({ session }) => session?.keepAlives,
   },

@@ -36,7 +36,7 @@ function describeCrowd(startServer, WAITERS) {
     rmSync(directory, { recursive: true });
   });
 
-  test(`${WAITERS} waiters for one lock are seen, granted in order, and leave nothing`, async () => {
+  test(`${WAITERS} waiters for one lock are granted in order and leave nothing`, async () => {
     const url = cluster.url('crowd', '?ttl=60');
     const locks = openLockManager({ url });
     const gate = await locks.acquire('crowd');

@@ -15,6 +15,8 @@ async function startEtcd(options) {
   return Object.assign(cluster, {
     suspend: () => member.suspend(),
     resume: () => member.signal('SIGCONT'),
+    kill: () => member.kill(),
+    startAgain: () => member.start(cluster.members, 'existing'),
     /** The place that is shown of a URL. */
     place: (/** @type {string} */ url) => url,
   });
@@ -54,6 +56,16 @@ class PostgresCluster {
   /** One row for each request. */
   async keys() {
     return (await this.#client.query('SELECT FROM holdfast.requests')).rows;
+  }
+
+  async kill() {
+    await this.#client.end();
+    await this.#server.kill();
+  }
+
+  async startAgain() {
+    await this.#server.start();
+    this.#client = await this.#server.connect();
   }
 
   /** Resolves when no session is left. */

@@ -474,6 +474,7 @@ class LockSession {
   get status() {
     const session = this.#session;
     return {
+      connected: session !== undefined,
       endpoint: this.#client.endpoint,
       lease: session?.leaseId ?? '',
       leaseAgeMs: session?.leaseAgeMs ?? 0,

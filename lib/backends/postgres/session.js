@@ -326,7 +326,7 @@ class PostgresSession {
     return {
       endpoint: `${host}:${port}/${database}`,
       session: this.id,
-      validMs: Math.max(0, this.#validUntil - steadyNow()),
+      leaseLeftMs: Math.max(0, this.#validUntil - steadyNow()),
       ...this.#counts,
     };
   }

@@ -197,7 +197,9 @@ class LockSession {
 
   /** The state of the session, for metrics. */
   get status() {
-    return { requests: this.#requests.size, ...this.#counts, ...this.#session?.status };
+    const session = this.#session;
+    const connected = session !== undefined;
+    return { connected, requests: this.#requests.size, ...this.#counts, ...session?.status };
   }
 
   onLossesReported() {}
