@@ -1,7 +1,7 @@
 'use strict';
 
 // npm run bench [-- --rounds N --json scenario…]: builds the addon, installs what it is compared
-// with, measures, and writes bench/RESULTS.md, and its figures in the README.
+// with, measures, and writes bench/RESULTS.md, and its figures in docs/alternatives.md.
 // `--group etcd` measures the scenarios of a cluster. `--compare REV` measures
 // another revision and this tree in turns, and writes nothing.
 
@@ -67,8 +67,8 @@ function runBench(program, args) {
   return spawnSync(process.execPath, all, { stdio: 'inherit' }).status ?? 1;
 }
 
-// Figures of README.md that come from bench/RESULTS.md. Each is followed by a comment that names
-// its section and row there: `0.76 µs<!-- uncontended: holdfast -->`. A test compares them.
+// Figures of docs/alternatives.md come from bench/RESULTS.md. Each is followed by a comment that
+// names its section and row there: `0.76 µs<!-- uncontended: holdfast -->`. A test compares them.
 
 const MARKED = /([\d.,]+ (?:ns|µs|ms))<!-- ([\w-]+): ([^>]*?) -->/g;
 
@@ -84,7 +84,9 @@ function figureOf(results, section, row) {
   const line = text.split('\n').find((each) => each.startsWith(`| ${row} |`));
   const figure = Number.parseFloat((line?.split('|')[2] ?? '').replaceAll(',', ''));
   if (Number.isNaN(figure)) {
-    throw new StepError(`README.md stays: bench/RESULTS.md has no '${row}' in '${section}'`);
+    throw new StepError(
+      `docs/alternatives.md stays: bench/RESULTS.md has no '${row}' in '${section}'`,
+    );
   }
   return figure;
 }
@@ -98,7 +100,7 @@ function format(ns) {
 }
 
 /**
- * @param {string} text  of README.md
+ * @param {string} text  of docs/alternatives.md
  * @param {string} results  of bench/RESULTS.md
  * @returns {string} the text with the figures of the results
  */
@@ -108,13 +110,13 @@ const withFigures = (text, results) =>
   });
 
 /**
- * Writes the figures of bench/RESULTS.md into README.md.
+ * Writes the figures of bench/RESULTS.md into docs/alternatives.md.
  * @throws {StepError} where some are missing, as in a clone that has measured one scenario only
  */
 function putFigures() {
-  const readme = path.join(ROOT, 'README.md');
+  const page = path.join(ROOT, 'docs', 'alternatives.md');
   const results = readFileSync(path.join(ROOT, 'bench', 'RESULTS.md'), 'utf8');
-  writeFileSync(readme, withFigures(readFileSync(readme, 'utf8'), results));
+  writeFileSync(page, withFigures(readFileSync(page, 'utf8'), results));
 }
 
 function main() {

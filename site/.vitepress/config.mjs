@@ -26,6 +26,7 @@ const sidebar = [
     text: 'Start',
     items: [
       page('Why holdfast', '/README'),
+      page('Alternatives', '/docs/alternatives'),
       page('Getting started', '/docs/getting-started'),
       page('Names at a glance', '/docs/api'),
       page('API reference', '/api/'),
@@ -56,6 +57,7 @@ const sidebar = [
       page('Command line', '/docs/command-line'),
       page('Metrics and traces', '/docs/seeing'),
       page('The broker', '/docs/broker'),
+      page('Several machines: PostgreSQL', '/docs/postgres'),
       page('Several machines: etcd', '/docs/etcd'),
       page('A cluster for locks', '/docs/etcd-cluster'),
       page('How locks scale', '/docs/scaling'),
@@ -80,6 +82,7 @@ const sidebar = [
       page('Shared memory', '/docs/shared-memory'),
       page('The publication list', '/docs/flat-combining'),
       page('Deadlock detection', '/docs/deadlock-detection'),
+      page('Lock order', '/docs/lock-order'),
       page('The protocol of etcd locks', '/docs/etcd-protocol'),
       page('The cost of loading', '/docs/loading'),
       page('Decisions', '/docs/decisions/README'),
