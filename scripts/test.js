@@ -85,7 +85,7 @@ function brokerStorm() {
     run: () =>
       runJsTests({
         report: 'broker',
-        args: ['test/broker/broker-storm.process.test.js'],
+        args: ['test/broker/broker-stress.process.test.js'],
         env: { HOLDFAST_STORM_KILLS: kills, HOLDFAST_STORM_GRANTS: grants },
       }),
   };

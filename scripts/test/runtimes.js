@@ -160,12 +160,12 @@ const TOGETHER = {
 const storms = (names) =>
   OTHERS.filter(({ name }) => names.includes(name)).map((runtime) => ({
     title: `Storm on ${runtime.title}`,
-    run: () => runFromNode([runtime], 'broker/broker-storm.process.test.js'),
+    run: () => runFromNode([runtime], 'broker/broker-stress.process.test.js'),
   }));
 
 const STORM_TOGETHER = {
   title: 'Storm on Node, Bun and Deno together',
-  run: () => runFromNode([NODE, ...OTHERS], 'broker/broker-storm.process.test.js'),
+  run: () => runFromNode([NODE, ...OTHERS], 'broker/broker-stress.process.test.js'),
 };
 
 /**

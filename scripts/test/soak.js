@@ -64,7 +64,7 @@ function main(args) {
     cppStep('a million corrupted segments', 'core_test', 'CorruptedSegments*', {
       HOLDFAST_CORRUPTIONS: '500000',
     }),
-    nodeStep(`kill storm of Node processes, ${nodeKills} kills`, 'kill-storm', {
+    nodeStep(`kill storm of Node processes, ${nodeKills} kills`, 'kill-stress', {
       HOLDFAST_STORM_KILLS: String(nodeKills),
       HOLDFAST_STORM_PROCESSES: String(NODE_PROCESSES),
     }),
@@ -74,7 +74,7 @@ function main(args) {
     nodeStep(`queues of eight processes, ${chains} rounds`, 'chain', {
       HOLDFAST_ROUNDS: String(chains),
     }),
-    nodeStep(`storm of ${stops} stops`, 'stop-storm', { HOLDFAST_STOPS: String(stops) }),
+    nodeStep(`storm of ${stops} stops`, 'stop-stress', { HOLDFAST_STOPS: String(stops) }),
   ]);
 }
 

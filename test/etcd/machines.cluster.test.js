@@ -4,13 +4,13 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
-const { EtcdStorm } = require('../support/etcd-storm.js');
+const { EtcdStorm } = require('../support/etcd-stress.js');
 const { FalseClock, JUMPS, canSetClocks } = require('../support/false-clock.js');
 const { canSlowDisks, slowDiskOf } = require('../support/slow-disk.js');
 const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 // Stress tests over faults that only root can cause on machines: a cable is unplugged, a disk is
-// slow, a clock is set. The rules are in storm.cluster.test.js.
+// slow, a clock is set. The rules are in stress.cluster.test.js.
 
 const ROUNDS = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? 3);
 /** An election takes one to two seconds. */

@@ -5,7 +5,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 const { EtcdFaults } = require('../support/etcd-faults.js');
-const { EtcdStorm } = require('../support/etcd-storm.js');
+const { EtcdStorm } = require('../support/etcd-stress.js');
 const { FalseClock, canSetClocks, forgetClocksOf } = require('../support/false-clock.js');
 const { canSlowDisks } = require('../support/slow-disk.js');
 const { ClusterGate } = require('../support/tcp-gate.js');
@@ -13,7 +13,7 @@ const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 // Two faults at a time, drawn by lot: HOLDFAST_SEED repeats the pairs, HOLDFAST_ETCD_ROUNDS sets
 // how many pairs are drawn; by default each fault comes at least once. The calls that the resource
-// accepts are judged as in storm.cluster.test.js.
+// accepts are judged as in stress.cluster.test.js.
 
 const PROCESSES = 4;
 const MEMBERS = 3;

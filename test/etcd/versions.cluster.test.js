@@ -1,7 +1,7 @@
 'use strict';
 
 const { EtcdCluster } = require('../support/etcd-cluster.js');
-const { EtcdStorm } = require('../support/etcd-storm.js');
+const { EtcdStorm } = require('../support/etcd-stress.js');
 
 // The clients of a cluster are upgraded one by one: processes of two versions share its locks.
 // `npm test -- etcd --beside REV` makes the tree of the other version.

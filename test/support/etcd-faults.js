@@ -12,7 +12,7 @@ const TOO_LONG_MS = 7_000;
 /**
  * @typedef {object} Equipment
  * @property {import('./etcd-cluster.js').EtcdCluster} cluster
- * @property {import('./etcd-storm.js').EtcdStorm} storm
+ * @property {import('./etcd-stress.js').EtcdStorm} storm
  * @property {(below: number) => number} random
  * @property {import('./tcp-gate.js').ClusterGate} [gate]  between the processes and the cluster
  * @property {(member: object) => import('./test-network.js').Machine} [machineOf]  of a member

@@ -8,7 +8,7 @@ const { setImmediate: nextTurn, setTimeout: pause } = require('node:timers/promi
 const { openLockManager } = require('../../lib/index.js');
 const { randomFrom } = require('../support/process-random.js');
 const { sleepPastATurn } = require('../support/sleep-for.js');
-const { lineOf } = require('./removed-table-storm-log.js');
+const { lineOf } = require('./removed-table-stress-log.js');
 
 const MAX_INSIDE_MS = 9;
 /** Newcomers do not wait; the sweep notifies waiters of a harm. */

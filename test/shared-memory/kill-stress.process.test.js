@@ -11,7 +11,7 @@ const { lengthOf } = require('../support/lengths.js');
 const { untilEqual } = require('../support/process-bucket.js');
 const { countsOf, descriptorsOf } = require('../support/process-counts.js');
 const { randomFrom } = require('../support/process-random.js');
-const { StormChecker, lineOf } = require('./kill-storm-log.js');
+const { StormChecker, lineOf } = require('./kill-stress-log.js');
 
 // Processes of three threads each, killed, stopped and resumed at random moments, without the
 // sweep.
@@ -21,7 +21,7 @@ const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 **
 const KILLS = lengthOf('HOLDFAST_STORM_KILLS', { whole: 15, part: 7 });
 const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 4);
 const NAMES = ['a', 'b', 'c'];
-const PROGRAM = join(__dirname, 'kill-storm-program.js');
+const PROGRAM = join(__dirname, 'kill-stress-program.js');
 const THREADS = 3; // of each process
 const MAX_OF_ITS_OWN = 3; // descriptors of its helper thread
 const LATEST_MS = 15;

@@ -1,7 +1,7 @@
 'use strict';
 
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
-const { EtcdStorm } = require('../support/etcd-storm.js');
+const { EtcdStorm } = require('../support/etcd-stress.js');
 const { FenceJudge } = require('../support/fence-judge.js');
 const { ClusterGate } = require('../support/tcp-gate.js');
 
@@ -24,7 +24,7 @@ let storm;
  * @param {object} options
  * @param {number} [options.size]  of the cluster
  * @param {string} [options.ttl]  of the sessions
- * @param {(url: string) => import('../support/etcd-storm.js').Place[]} [options.places]
+ * @param {(url: string) => import('../support/etcd-stress.js').Place[]} [options.places]
  */
 async function start({ size = 1, ttl = TTL, setups } = {}) {
   cluster = await EtcdCluster.start({ size });

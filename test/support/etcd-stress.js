@@ -9,7 +9,7 @@ const { FencedResource } = require('./fenced-resource.js');
 const { sleep } = require('./etcd-cluster.js');
 
 const ROOT = path.join(__dirname, '..', '..');
-const PROGRAM = path.join('test', 'support', 'etcd-storm-program.js');
+const PROGRAM = path.join('test', 'support', 'etcd-stress-program.js');
 const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
 
 /**

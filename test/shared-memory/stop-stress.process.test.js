@@ -8,7 +8,7 @@ const { join } = require('node:path');
 const { setTimeout: pause } = require('node:timers/promises');
 const { lengthOf } = require('../support/lengths.js');
 const { randomFrom } = require('../support/process-random.js');
-const { findViolations } = require('./stop-storm-log.js');
+const { findViolations } = require('./stop-stress-log.js');
 
 // Processes are stopped for a moment, hundreds of times a second in all, as a busy machine does it:
 // often in the middle of a change of the lock table, which others then meet locked.
@@ -21,7 +21,7 @@ const IN_FLIGHT = 3;
 const NAMES = Array.from({ length: 12 }, (_, i) => `name ${i}`);
 const [SHORTEST_MS, LONGEST_MS] = [5, 40];
 const LONGEST_RUN_MS = 8;
-const PROGRAM = join(__dirname, 'stop-storm-program.js');
+const PROGRAM = join(__dirname, 'stop-stress-program.js');
 
 const random = randomFrom(SEED);
 const children = [];

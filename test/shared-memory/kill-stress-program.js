@@ -13,7 +13,7 @@ const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { randomFrom } = require('../support/process-random.js');
-const { lineOf } = require('./kill-storm-log.js');
+const { lineOf } = require('./kill-stress-log.js');
 
 const WORKERS = 2;
 

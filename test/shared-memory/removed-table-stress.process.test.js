@@ -9,14 +9,14 @@ const { setTimeout: pause } = require('node:timers/promises');
 const { lengthOf } = require('../support/lengths.js');
 const { openLockManager } = require('../../lib/index.js');
 const { randomFrom } = require('../support/process-random.js');
-const { checkLog, lineOf } = require('./removed-table-storm-log.js');
+const { checkLog, lineOf } = require('./removed-table-stress-log.js');
 
 // The lock table is removed, moved and replaced at random moments, while processes use it, come, go
 // and are killed. HOLDFAST_SEED=<seed> repeats the draws, HOLDFAST_HARMS=<count> sets their number.
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const HARMS_DONE = lengthOf('HOLDFAST_HARMS', { whole: 15, part: 8 });
 const PROCESSES = 4;
-const PROGRAM = join(__dirname, 'removed-table-storm-program.js');
+const PROGRAM = join(__dirname, 'removed-table-stress-program.js');
 const LATEST_MS = 60;
 const MS_PER_HARM = 5000; // a watchdog
 const VERSION_AT = 8; // in the header, after the magic

@@ -16,7 +16,7 @@ const {
 } = require('../support/broker-process.js');
 const { lengthOf } = require('../support/lengths.js');
 const { randomFrom } = require('../support/process-random.js');
-const { StormChecker } = require('../shared-memory/kill-storm-log.js');
+const { StormChecker } = require('../shared-memory/kill-stress-log.js');
 
 // Processes of three threads each and their broker, killed, stopped and resumed at random moments:
 // brokers also twice in a row, while they recover, and while clients are stopped. On systems
@@ -35,7 +35,7 @@ const ITSELF = {
 /** @type {{ command: string, args: string[] }[]} */
 const RUNTIMES = Object.values(JSON.parse(process.env.HOLDFAST_RUNTIMES ?? 'null') ?? [ITSELF]);
 const NAMES = ['a', 'b', 'c'];
-const PROGRAM = join(__dirname, '../shared-memory/kill-storm-program.js');
+const PROGRAM = join(__dirname, '../shared-memory/kill-stress-program.js');
 const LATEST_MS = 15;
 const LATEST_AFTER_BROKER_MS = 400;
 const MS_PER_KILL = 5000; // a watchdog
