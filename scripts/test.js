@@ -78,15 +78,15 @@ const monitoring = {
 };
 
 /** Jest runs a short one of 10 kills. */
-function brokerStorm() {
+function brokerStress() {
   const [kills = '5000', grants = '1000000'] = args;
   return {
-    title: `storm of the broker, ${kills} kills`,
+    title: `stress test of the broker, ${kills} kills`,
     run: () =>
       runJsTests({
         report: 'broker',
         args: ['test/broker/broker-stress.process.test.js'],
-        env: { HOLDFAST_STORM_KILLS: kills, HOLDFAST_STORM_GRANTS: grants },
+        env: { HOLDFAST_STRESS_KILLS: kills, HOLDFAST_STRESS_GRANTS: grants },
       }),
   };
 }
@@ -108,7 +108,7 @@ const SUITES = {
   site: steps(site), // screenshots are in build/site-shots
   monitoring: steps(monitoring), // installs no service
   install: () => require('../test/install/groups.js').main(args),
-  broker: () => conclude([brokerStorm()]), // the long run: [kills] [grants]
+  broker: () => conclude([brokerStress()]), // the long run: [kills] [grants]
   simulation() {
     // The long run: [count of seeds].
     buildCpp('default');

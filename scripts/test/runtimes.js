@@ -145,7 +145,7 @@ function runFromNode(runtimes, test) {
   const programs = runtimes.map(({ name, program }) => [name, program()]);
   const env = {
     HOLDFAST_RUNTIMES: JSON.stringify(Object.fromEntries(programs)),
-    HOLDFAST_STORM_PROCESSES: '3',
+    HOLDFAST_STRESS_PROCESSES: '3',
   };
   const report = `runtimes-${path.basename(test, '.test.js')}`;
   return runJsTests({ report, args: ['--testMatch', `<rootDir>/test/${test}`], env });
@@ -157,14 +157,14 @@ const TOGETHER = {
 };
 
 /** @param {string[]} names */
-const storms = (names) =>
+const stressTests = (names) =>
   OTHERS.filter(({ name }) => names.includes(name)).map((runtime) => ({
-    title: `Storm on ${runtime.title}`,
+    title: `Stress test on ${runtime.title}`,
     run: () => runFromNode([runtime], 'broker/broker-stress.process.test.js'),
   }));
 
-const STORM_TOGETHER = {
-  title: 'Storm on Node, Bun and Deno together',
+const STRESS_TOGETHER = {
+  title: 'Stress test on Node, Bun and Deno together',
   run: () => runFromNode([NODE, ...OTHERS], 'broker/broker-stress.process.test.js'),
 };
 
@@ -177,8 +177,8 @@ function runtimeSteps({ isShort = false, names = RUNTIME_NAMES, patterns = [] } 
     run: () => runOn(runtime, chosenFiles({ isShort, patterns, name: runtime.name })),
   }));
   if (patterns.length > 0) return steps;
-  if (names.length < RUNTIMES.length) return [...steps, ...storms(names)];
-  return [...steps, STORM_TOGETHER, ...(isShort ? [] : [TOGETHER, ...storms(names)])];
+  if (names.length < RUNTIMES.length) return [...steps, ...stressTests(names)];
+  return [...steps, STRESS_TOGETHER, ...(isShort ? [] : [TOGETHER, ...stressTests(names)])];
 }
 
 /** @param {string[]} args */

@@ -51,12 +51,12 @@ function main(args) {
   const stops = kills;
   const chains = Math.ceil(kills / 200); // a round starts some fifty processes
   conclude([
-    cppStep(`kill storm of the core, ${kills} kills`, 'storm_test', 'StormTest*', {
-      HOLDFAST_STORM_KILLS: String(kills),
-      HOLDFAST_STORM_GRANTS: String(kills * GRANTS_PER_KILL),
+    cppStep(`kill test of the core, ${kills} kills`, 'stress_test', 'StressTest*', {
+      HOLDFAST_STRESS_KILLS: String(kills),
+      HOLDFAST_STRESS_GRANTS: String(kills * GRANTS_PER_KILL),
     }),
-    cppStep('a corrupting process', 'storm_test', 'StormCorruption*', {
-      HOLDFAST_STORM_CORRUPTIONS: '2000000',
+    cppStep('a corrupting process', 'stress_test', 'CorruptionFuzzing*', {
+      HOLDFAST_STRESS_CORRUPTIONS: '2000000',
     }),
     cppStep('images behind every write', 'core_test', '*SingleSteps*', {
       HOLDFAST_SINGLE_STEP_EVERY: '50',
@@ -64,9 +64,9 @@ function main(args) {
     cppStep('a million corrupted segments', 'core_test', 'CorruptedSegments*', {
       HOLDFAST_CORRUPTIONS: '500000',
     }),
-    nodeStep(`kill storm of Node processes, ${nodeKills} kills`, 'kill-stress', {
-      HOLDFAST_STORM_KILLS: String(nodeKills),
-      HOLDFAST_STORM_PROCESSES: String(NODE_PROCESSES),
+    nodeStep(`kill test of Node processes, ${nodeKills} kills`, 'kill-stress', {
+      HOLDFAST_STRESS_KILLS: String(nodeKills),
+      HOLDFAST_STRESS_PROCESSES: String(NODE_PROCESSES),
     }),
     nodeStep(`processes that never pause, ${nodeKills} kills`, 'hammer', {
       HOLDFAST_KILLS: String(nodeKills),
@@ -74,7 +74,7 @@ function main(args) {
     nodeStep(`queues of eight processes, ${chains} rounds`, 'chain', {
       HOLDFAST_ROUNDS: String(chains),
     }),
-    nodeStep(`storm of ${stops} stops`, 'stop-stress', { HOLDFAST_STOPS: String(stops) }),
+    nodeStep(`${stops} stops`, 'stop-stress', { HOLDFAST_STOPS: String(stops) }),
   ]);
 }
 

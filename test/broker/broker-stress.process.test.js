@@ -16,18 +16,18 @@ const {
 } = require('../support/broker-process.js');
 const { lengthOf } = require('../support/lengths.js');
 const { randomFrom } = require('../support/process-random.js');
-const { StormChecker } = require('../shared-memory/kill-stress-log.js');
+const { StressChecker } = require('../shared-memory/kill-stress-log.js');
 
 // Processes of three threads each and their broker, killed, stopped and resumed at random moments:
 // brokers also twice in a row, while they recover, and while clients are stopped. On systems
 // without stop signals, the processes are killed alone. HOLDFAST_RUNTIMES (`npm test -- runtimes`)
 // runs them on several runtimes in turn. HOLDFAST_SEED=<seed> repeats the draws;
-// HOLDFAST_STORM_KILLS, HOLDFAST_STORM_PROCESSES and HOLDFAST_STORM_GRANTS make it longer and
+// HOLDFAST_STRESS_KILLS, HOLDFAST_STRESS_PROCESSES and HOLDFAST_STRESS_GRANTS make it longer and
 // larger (`npm test -- broker`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const KILLS = lengthOf('HOLDFAST_STORM_KILLS', { whole: 10, part: 7 });
-const GRANTS = Number(process.env.HOLDFAST_STORM_GRANTS ?? 0);
-const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 2);
+const KILLS = lengthOf('HOLDFAST_STRESS_KILLS', { whole: 10, part: 7 });
+const GRANTS = Number(process.env.HOLDFAST_STRESS_GRANTS ?? 0);
+const PROCESSES = Number(process.env.HOLDFAST_STRESS_PROCESSES ?? 2);
 const ITSELF = {
   command: process.execPath,
   args: process.versions.deno === undefined ? [] : ['run', '-A'],
@@ -50,7 +50,7 @@ let directory;
 let files;
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
-  files = new BrokerFiles('storm', directory);
+  files = new BrokerFiles('stress', directory);
 });
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -111,7 +111,7 @@ async function stop(child) {
 }
 
 async function check() {
-  const checker = new StormChecker(killed);
+  const checker = new StressChecker(killed);
   const lines = createInterface({
     input: createReadStream(join(directory, 'log'), { flags: 'a+' }),
   });

@@ -31,7 +31,7 @@ test.each([
   ['linux', ['SIGSTOP', 'SIGCONT', 'SIGKILL']],
   ['darwin', ['SIGSTOP', 'SIGCONT', 'SIGKILL']],
   ['win32', ['SIGKILL']],
-])('the storm sends the signals that there are on %s', (name, expected) => {
+])('the stress test sends the signals that there are on %s', (name, expected) => {
   const sent = [];
   const target = { kill: (signal) => sent.push(signal) };
   for (const signal of ['SIGSTOP', 'SIGCONT', 'SIGKILL']) {

@@ -13,7 +13,7 @@ const { randomFrom } = require('../support/process-random.js');
 
 const PROGRAM = path.join(__dirname, 'run-every-program.js');
 const HOUR = 3_600_000;
-/** Between two runs of a storm: a watchdog, after which the state is printed. */
+/** Between two runs of the stress test: a watchdog, after which the state is printed. */
 const STANDSTILL_MS = 30_000;
 
 let directory;
@@ -175,7 +175,7 @@ class Standstill {
   }
 }
 
-describe.each(['at-least-once', 'at-most-once'])('%s, in a storm', (delivery) => {
+describe.each(['at-least-once', 'at-most-once'])('%s, in a stress test', (delivery) => {
   test('no two runs overlap, and none is repeated except the run of a killed process', async () => {
     const KILLS = 8;
     const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 2 ** 31);

@@ -1,6 +1,7 @@
 'use strict';
 
-// The log of a kill storm, and the checker that reads it: it knows nothing of the lock table.
+// The log of a stress test with kills, and the checker that reads the log. The checker knows
+// nothing of the lock table.
 //
 // `enter` is written after the grant and `leave` before the release, each by one appending write:
 // two holds that overlap in the file did overlap. A killed process leaves no `leave`.
@@ -18,7 +19,7 @@ const lineOf = ({ who, what, name, mode, token, request }) =>
   `${who} ${what} ${name} ${mode} ${token} ${request}\n`;
 
 /** Reads lines in their order and collects what must not be. */
-class StormChecker {
+class StressChecker {
   violations = [];
   grants = 0;
   #killed;
@@ -74,4 +75,4 @@ class StormChecker {
   }
 }
 
-module.exports = { StormChecker, lineOf };
+module.exports = { StressChecker, lineOf };

@@ -1,9 +1,9 @@
 'use strict';
 
-// A process of a kill storm: its main thread and two workers use locks without a pause, in both
-// modes, with ifAvailable and signals, until a message stops them. One JSON argument: directory,
-// number, names, seed, backend (`broker`, or else shared memory). Every second process keeps every
-// name whose lock it releases, in place of the repeated names alone.
+// A process of a stress test with kills: its main thread and two workers use locks without a pause,
+// in both modes, with ifAvailable and signals, until a message stops them. One JSON argument:
+// directory, number, names, seed, backend (`broker`, or else shared memory). Every second process
+// biases each lock at its first release, in place of the repeated names alone.
 
 const { appendFileSync } = require('node:fs');
 const { join } = require('node:path');
@@ -24,8 +24,8 @@ const random = randomFrom(seed + threadId);
 const locks = openLockManager({
   backend:
     options.backend === 'broker'
-      ? new BrokerBackend({ directory, bucket: 'storm' })
-      : new SharedMemoryBackend({ directory, bucket: 'storm', sweeps: false }),
+      ? new BrokerBackend({ directory, bucket: 'stress' })
+      : new SharedMemoryBackend({ directory, bucket: 'stress', sweeps: false }),
 });
 const who = `${program}.${threadId}`;
 let requests = 0;

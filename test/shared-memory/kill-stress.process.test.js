@@ -11,15 +11,15 @@ const { lengthOf } = require('../support/lengths.js');
 const { untilEqual } = require('../support/process-bucket.js');
 const { countsOf, descriptorsOf } = require('../support/process-counts.js');
 const { randomFrom } = require('../support/process-random.js');
-const { StormChecker, lineOf } = require('./kill-stress-log.js');
+const { StressChecker, lineOf } = require('./kill-stress-log.js');
 
 // Processes of three threads each, killed, stopped and resumed at random moments, without the
 // sweep.
-// HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_PROCESSES
-// make it longer and larger (`npm test -- soak`).
+// HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_STRESS_KILLS=<count> and
+// HOLDFAST_STRESS_PROCESSES make it longer and larger (`npm test -- soak`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const KILLS = lengthOf('HOLDFAST_STORM_KILLS', { whole: 15, part: 7 });
-const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 4);
+const KILLS = lengthOf('HOLDFAST_STRESS_KILLS', { whole: 15, part: 7 });
+const PROCESSES = Number(process.env.HOLDFAST_STRESS_PROCESSES ?? 4);
 const NAMES = ['a', 'b', 'c'];
 const PROGRAM = join(__dirname, 'kill-stress-program.js');
 const THREADS = 3; // of each process
@@ -104,7 +104,7 @@ async function checkWitness(pid, before, countsBefore) {
 }
 
 async function check() {
-  const checker = new StormChecker(killed);
+  const checker = new StressChecker(killed);
   const lines = createInterface({ input: createReadStream(log()) });
   for await (const line of lines) checker.read(line);
   return checker;
@@ -144,13 +144,13 @@ test.each([
   ],
   ['a leaver was not inside', [{ ...entry, what: 'leave' }]],
 ])('the checker finds "%s"', (fault, entries) => {
-  const checker = new StormChecker(new Set());
+  const checker = new StressChecker(new Set());
   for (const each of entries) checker.read(lineOf(each).trimEnd());
   expect(checker.violations).toEqual([expect.stringContaining(fault)]);
 });
 
 test('the checker lets in beside the dead, and readers beside readers', () => {
-  const checker = new StormChecker(new Set(['1']));
+  const checker = new StressChecker(new Set(['1']));
   for (const each of [
     entry,
     { ...shared, who: '2.0', token: 6n },

@@ -1,6 +1,6 @@
 'use strict';
 
-// The log of a storm over the place of a lock table, and the checker that reads it.
+// The log of a stress test of the path of a lock table, and the checker that reads it.
 //
 // `enter` is written after a grant and `leaving` before its holder looks whether the table is still
 // in its place; then `left`, or `notified` when the lock was lost. Each is one appending write: two

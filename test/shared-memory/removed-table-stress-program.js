@@ -1,6 +1,6 @@
 'use strict';
 
-// A process of a storm over the location of a lock table: uses one lock, opens its lock manager
+// A process of a stress test of the path of a lock table: uses one lock, opens its lock manager
 // anew now and then, and logs its outcomes. Argument: JSON of directory, log, seed.
 
 const { appendFileSync } = require('node:fs');

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * The notes of a storm process about one request; times in nanoseconds.
+ * The notes of a process of the stress test about one request; times in nanoseconds.
  * @typedef {object} Note
  * @property {string} name
  * @property {boolean} steals

@@ -1,9 +1,9 @@
 'use strict';
 
-// A process of the storm of stops. A witness asks for locks that others want too, without a pause,
-// and notes the times, of a clock that all processes share, in nanoseconds; on the message 'end' it
-// sends its notes. A busy one uses separate locks as fast as it can: when it is stopped, it is
-// often in the middle of a change.
+// A process of the stress test with stops. A witness requests locks that other processes request
+// too, without a pause, and notes the times, of a clock that all processes share, in nanoseconds.
+// On the message 'end' it sends its notes. A busy one uses separate locks as fast as it can: when
+// it is stopped, it is often in the middle of a change.
 
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
@@ -17,7 +17,9 @@ const CHECKS_ONE_IN = 50;
 const OWN_NAMES = 256;
 
 const random = randomFrom(seed);
-const locks = openLockManager({ backend: new SharedMemoryBackend({ directory, bucket: 'storm' }) });
+const locks = openLockManager({
+  backend: new SharedMemoryBackend({ directory, bucket: 'stress' }),
+});
 const now = () => Number(process.hrtime.bigint());
 const notes = [];
 let isEnding = false;

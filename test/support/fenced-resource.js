@@ -6,8 +6,8 @@ const { createInterface } = require('node:readline');
 const { FenceJudge } = require('./fence-judge.js');
 
 /**
- * The resource that the processes of a storm protect with locks: it takes calls over a socket in
- * the file system, which other network namespaces reach as well, and refuses old tokens.
+ * The resource that the processes of a stress test protect with locks: it takes calls over a socket
+ * in the file system, which other network namespaces reach as well, and refuses old tokens.
  */
 class FencedResource {
   judge = new FenceJudge();

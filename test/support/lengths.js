@@ -1,7 +1,8 @@
 'use strict';
 
-// Storms and random histories find more the longer they are. `npm test` plays a part of each, with
-// another seed each time, and the build server (`.ci/run`) the whole: HOLDFAST_TEST_LENGTH=whole.
+// Stress tests and random histories find more the longer they are. `npm test` plays a part of each,
+// with another seed each time, and the build server (`.ci/run`) the whole:
+// HOLDFAST_TEST_LENGTH=whole.
 
 /**
  * How long a test is to be: what its own variable says, or else as the run.

@@ -60,7 +60,7 @@ TEST_F(SegmentFileTest, RefusesRangesThatAreNotInside) {
   EXPECT_TRUE(file.Allocate(kTestCapacity - 1, 1).ok());
 }
 
-TEST_F(SegmentFileTest, AllocatesThroughAStormOfSignals) {
+TEST_F(SegmentFileTest, AllocatesThroughManySignals) {
   constexpr uint64_t kLarge = uint64_t{64} << 20;
   SegmentFile file = Open(kLarge);
   std::signal(SIGALRM, [](int) {});

@@ -192,10 +192,10 @@ pid_t Fork(const std::function<void()>& body) {
   _exit(0);
 }
 
-// HOLDFAST_STORM_CORRUPTIONS=<count> makes it longer; HOLDFAST_SEED=<number> repeats the draws.
-TEST(StormCorruption, CausesNoFaultAndNoHangAndTheSegmentCanBeRepaired) {
+// HOLDFAST_STRESS_CORRUPTIONS=<count> makes it longer; HOLDFAST_SEED=<number> repeats the draws.
+TEST(CorruptionFuzzing, CausesNoFaultAndNoHangAndTheSegmentCanBeRepaired) {
   const char* const seed_text = std::getenv("HOLDFAST_SEED");
-  const char* const count_text = std::getenv("HOLDFAST_STORM_CORRUPTIONS");
+  const char* const count_text = std::getenv("HOLDFAST_STRESS_CORRUPTIONS");
   const uint64_t seed = seed_text == nullptr ? std::random_device{}() : std::stoull(seed_text);
   const uint64_t wanted = count_text == nullptr ? kCorruptions : std::stoull(count_text);
   std::cout << "HOLDFAST_SEED=" << seed << std::endl;

@@ -1,4 +1,4 @@
-#include "storm/storm.h"
+#include "stress/stress.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "platform/clock.h"
-#include "storm/storm_program.h"
+#include "stress/stress_program.h"
 
 namespace holdfast::test {
 namespace {
@@ -36,12 +36,12 @@ uint64_t Mix(uint64_t seed, uint64_t number) { return std::mt19937_64(seed ^ num
 
 }  // namespace
 
-Storm::Storm(std::string directory, uint64_t seed)
+StressRun::StressRun(std::string directory, uint64_t seed)
     : directory_(std::move(directory)),
       random_(seed),
-      control_(ShareMemory<StormControl>()),
-      log_(ShareMemory<StormLog>()) {
-  for (uint32_t seat = 0; seat < kStormSeats; ++seat) {
+      control_(ShareMemory<StressControl>()),
+      log_(ShareMemory<StressLog>()) {
+  for (uint32_t seat = 0; seat < kStressSeats; ++seat) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1) std::abort();
     calls_in_[seat].reset(ends[0]);
@@ -49,34 +49,34 @@ Storm::Storm(std::string directory, uint64_t seed)
   }
 }
 
-Storm::~Storm() {
-  for (uint32_t row = 0; row < kStormProcesses; ++row) {
+StressRun::~StressRun() {
+  for (uint32_t row = 0; row < kStressProcesses; ++row) {
     if (rows_[row].process != -1) Kill(row);
   }
   munmap(control_, sizeof(*control_));
   munmap(log_, sizeof(*log_));
 }
 
-std::string Storm::Run(uint64_t kills, uint64_t grants) {
-  for (uint32_t row = 0; row < kStormProcesses; ++row) Start(row);
+std::string StressRun::Run(uint64_t kills, uint64_t grants) {
+  for (uint32_t row = 0; row < kStressProcesses; ++row) Start(row);
   while (fault_.empty() && (kills_ < kills || checker_.grants() < grants)) Round();
-  for (uint32_t row = 0; row < kStormProcesses && fault_.empty(); ++row) Leave(row);
+  for (uint32_t row = 0; row < kStressProcesses && fault_.empty(); ++row) Leave(row);
   return fault_;
 }
 
-void Storm::Round() {
+void StressRun::Round() {
   for (uint32_t i = 0; i < kActionsPerRound && log_->fault().empty(); ++i) Interfere();
   // After these kills no newcomer cleans up: the others have to notice.
   const uint32_t missing = Below(3);
   for (uint32_t i = 0; i < missing; ++i) {
-    const uint32_t row = Below(kStormProcesses);
+    const uint32_t row = Below(kStressProcesses);
     if (rows_[row].process != -1) Kill(row);
   }
   BeQuiet();
   if (!fault_.empty()) return;
   ReadLog();
   control_->round.fetch_add(1);
-  for (uint32_t row = 0; row < kStormProcesses; ++row) {
+  for (uint32_t row = 0; row < kStressProcesses; ++row) {
     if (rows_[row].process == -1) {
       Start(row);
     } else {
@@ -85,9 +85,9 @@ void Storm::Round() {
   }
 }
 
-void Storm::Interfere() {
+void StressRun::Interfere() {
   usleep(Below(kLatestUs));  // the moment is what is drawn
-  const uint32_t row = Below(kStormProcesses);
+  const uint32_t row = Below(kStressProcesses);
   const uint32_t dice = Below(100);
   if (rows_[row].process == -1) return Start(row);
   if (dice < 70) {
@@ -102,7 +102,7 @@ void Storm::Interfere() {
   }
 }
 
-void Storm::Start(uint32_t row) {
+void StressRun::Start(uint32_t row) {
   Row& starting = rows_[row];
   starting = {-1, ++last_number_, false};
   control_->leaving[row].store(0);
@@ -117,11 +117,11 @@ void Storm::Start(uint32_t row) {
   BeProcess(row, seed);
 }
 
-void Storm::BeProcess(uint32_t row, uint64_t seed) {
+void StressRun::BeProcess(uint32_t row, uint64_t seed) {
   const auto run = [&](uint32_t thread) {
-    const uint32_t seat = row * kStormThreads + thread;
-    StormProgram(*control_, *log_,
-                 {directory_, rows_[row].number, row, seat, calls_in_[seat].get(), seed + thread})
+    const uint32_t seat = row * kStressThreads + thread;
+    StressProgram(*control_, *log_,
+                  {directory_, rows_[row].number, row, seat, calls_in_[seat].get(), seed + thread})
         .Run();
   };
   std::thread other([&] { run(1); });
@@ -130,19 +130,19 @@ void Storm::BeProcess(uint32_t row, uint64_t seed) {
   _exit(0);
 }
 
-void Storm::Kill(uint32_t row) {
+void StressRun::Kill(uint32_t row) {
   Row& victim = rows_[row];
   if (victim.process <= 0) std::abort();  // kill() would mean all processes
-  StormEntry entry;
+  StressEntry entry;
   entry.process = victim.number;
-  log_->Write(StormEvent::kDying, entry);
+  log_->Write(StressEvent::kDying, entry);
   kill(victim.process, SIGKILL);
   waitpid(victim.process, nullptr, 0);
   victim.process = -1;
   ++kills_;
 }
 
-void Storm::Leave(uint32_t row) {
+void StressRun::Leave(uint32_t row) {
   Row& leaving = rows_[row];
   if (leaving.process == -1) return;
   control_->leaving[row].store(1);
@@ -153,26 +153,26 @@ void Storm::Leave(uint32_t row) {
   leaving.process = -1;
 }
 
-void Storm::ToggleStop(uint32_t row) {
+void StressRun::ToggleStop(uint32_t row) {
   if (rows_[row].is_stopped) return Resume(row);
   kill(rows_[row].process, SIGSTOP);
   rows_[row].is_stopped = true;
   ++stops_;
 }
 
-void Storm::Resume(uint32_t row) {
+void StressRun::Resume(uint32_t row) {
   if (std::exchange(rows_[row].is_stopped, false)) kill(rows_[row].process, SIGCONT);
 }
 
-void Storm::Call(uint32_t row) {
-  for (uint32_t thread = 0; thread < kStormThreads; ++thread) {
-    (void)!write(calls_out_[row * kStormThreads + thread].get(), "!", 1);
+void StressRun::Call(uint32_t row) {
+  for (uint32_t thread = 0; thread < kStressThreads; ++thread) {
+    (void)!write(calls_out_[row * kStressThreads + thread].get(), "!", 1);
   }
 }
 
-void Storm::BeQuiet() {
+void StressRun::BeQuiet() {
   control_->round.fetch_add(1);
-  for (uint32_t row = 0; row < kStormProcesses; ++row) {
+  for (uint32_t row = 0; row < kStressProcesses; ++row) {
     if (rows_[row].process == -1) continue;
     Resume(row);
     Call(row);
@@ -187,24 +187,24 @@ void Storm::BeQuiet() {
   if (!log_->fault().empty()) return Fail(log_->fault());
   if (IsIdle()) return;
   std::string waiting = "requests wait for ever, in seats";
-  for (uint32_t seat = 0; seat < kStormSeats; ++seat) {
-    const bool is_there = rows_[seat / kStormThreads].process != -1;
+  for (uint32_t seat = 0; seat < kStressSeats; ++seat) {
+    const bool is_there = rows_[seat / kStressThreads].process != -1;
     const bool is_idle = control_->seats[seat].idle_in.load() == control_->round.load();
     if (is_there && !is_idle) waiting += " " + std::to_string(seat);
   }
   Fail(waiting);
 }
 
-bool Storm::IsIdle() const {
-  for (uint32_t seat = 0; seat < kStormSeats; ++seat) {
-    if (rows_[seat / kStormThreads].process == -1) continue;
+bool StressRun::IsIdle() const {
+  for (uint32_t seat = 0; seat < kStressSeats; ++seat) {
+    if (rows_[seat / kStressThreads].process == -1) continue;
     if (control_->seats[seat].idle_in.load() != control_->round.load()) return false;
   }
   return true;
 }
 
-void Storm::ReadLog() {
-  const uint64_t count = std::min(log_->count(), StormLog::kEntries);
+void StressRun::ReadLog() {
+  const uint64_t count = std::min(log_->count(), StressLog::kEntries);
   for (uint64_t i = 0; i < count; ++i) checker_.Read(log_->event(i), log_->entry(i));
   checker_.FinishRound();
   log_->Clear();

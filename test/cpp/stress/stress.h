@@ -1,10 +1,11 @@
-// A storm: processes of two threads each that use locks without a pause over the real platform,
-// and a director that kills, stops and resumes them at random moments and reads what they log.
+// A run of the stress test: processes of two threads each that use locks without a pause over the
+// real platform, and a director that kills, stops and resumes them at random moments and reads what
+// they log.
 //
 // Rounds end in a quiet, in which every request of the living has to end without a time limit: the
 // sweep is off, so a program that missed a wake-up waits for ever.
-#ifndef HOLDFAST_TEST_STORM_STORM_H_
-#define HOLDFAST_TEST_STORM_STORM_H_
+#ifndef HOLDFAST_TEST_STRESS_STRESS_H_
+#define HOLDFAST_TEST_STRESS_STRESS_H_
 
 #include <sys/types.h>
 
@@ -14,23 +15,23 @@
 #include <string>
 
 #include "platform/fd.h"
-#include "storm/storm_checker.h"
-#include "storm/storm_control.h"
-#include "storm/storm_log.h"
+#include "stress/stress_checker.h"
+#include "stress/stress_control.h"
+#include "stress/stress_log.h"
 
 namespace holdfast::test {
 
-class Storm {
+class StressRun {
  public:
-  Storm(std::string directory, uint64_t seed);
-  ~Storm();  // kills who is left
-  Storm(const Storm&) = delete;
-  Storm& operator=(const Storm&) = delete;
+  StressRun(std::string directory, uint64_t seed);
+  ~StressRun();  // kills who is left
+  StressRun(const StressRun&) = delete;
+  StressRun& operator=(const StressRun&) = delete;
 
   // Runs until there were so many of both, or a fault. Returns the first fault, or nothing.
   std::string Run(uint64_t kills, uint64_t grants);
 
-  const StormChecker& checker() const { return checker_; }
+  const StressChecker& checker() const { return checker_; }
   uint64_t kills() const { return kills_; }
   uint64_t stops() const { return stops_; }
   uint32_t rounds() const { return control_->round.load() / 2; }
@@ -62,12 +63,12 @@ class Storm {
 
   const std::string directory_;
   std::mt19937_64 random_;
-  StormControl* const control_;
-  StormLog* const log_;
-  std::array<UniqueFd, kStormSeats> calls_in_;
-  std::array<UniqueFd, kStormSeats> calls_out_;
-  std::array<Row, kStormProcesses> rows_;
-  StormChecker checker_;
+  StressControl* const control_;
+  StressLog* const log_;
+  std::array<UniqueFd, kStressSeats> calls_in_;
+  std::array<UniqueFd, kStressSeats> calls_out_;
+  std::array<Row, kStressProcesses> rows_;
+  StressChecker checker_;
   uint32_t last_number_ = 0;
   uint64_t kills_ = 0;
   uint64_t stops_ = 0;
@@ -77,4 +78,4 @@ class Storm {
 
 }  // namespace holdfast::test
 
-#endif  // HOLDFAST_TEST_STORM_STORM_H_
+#endif  // HOLDFAST_TEST_STRESS_STRESS_H_

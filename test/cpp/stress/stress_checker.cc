@@ -1,21 +1,21 @@
-#include "storm/storm_checker.h"
+#include "stress/stress_checker.h"
 
 #include <algorithm>
 
 namespace holdfast::test {
 
-void StormChecker::Read(StormEvent event, const StormEntry& entry) {
-  if (event == StormEvent::kDying) return Die(entry.process);
-  if (event == StormEvent::kNone) return;
+void StressChecker::Read(StressEvent event, const StressEntry& entry) {
+  if (event == StressEvent::kDying) return Die(entry.process);
+  if (event == StressEvent::kNone) return;
   Name& name = names_[entry.name];
   // A stealer may have stolen, and died before it said so.
-  if (event == StormEvent::kStealBegins) ++name.pending_steals[entry.agent];
+  if (event == StressEvent::kStealBegins) ++name.pending_steals[entry.agent];
   if (dead_.contains(entry.process)) return;
-  if (event == StormEvent::kEnter) Enter(name, entry);
-  if (event == StormEvent::kLeave) Leave(name, entry);
+  if (event == StressEvent::kEnter) Enter(name, entry);
+  if (event == StressEvent::kLeave) Leave(name, entry);
 }
 
-void StormChecker::Enter(Name& name, const StormEntry& entry) {
+void StressChecker::Enter(Name& name, const StressEntry& entry) {
   ++grants_;
   if (!tokens_.insert(entry.token).second) Violate("a token twice", entry, entry);
   if (entry.token <= newest_before_) Violate("a token that is not newer", entry, entry);
@@ -30,13 +30,13 @@ void StormChecker::Enter(Name& name, const StormEntry& entry) {
   name.inside.emplace(entry.token, entry);
 }
 
-void StormChecker::CheckInside(Name& name, const StormEntry& entry) {
+void StressChecker::CheckInside(Name& name, const StressEntry& entry) {
   // Held before, and still held now: held at the time of the grant.
   Overlap shared{{}, entry, entry.limit};
   for (const auto& [token, other] : name.inside) {
     const bool is_older = token < entry.token;
-    const StormEntry& older = is_older ? other : entry;
-    const StormEntry& newer = is_older ? entry : other;
+    const StressEntry& older = is_older ? other : entry;
+    const StressEntry& newer = is_older ? entry : other;
     if (IsOver(older, newer)) {
       expiries_ += Excludes(older, newer) ? 1 : 0;
       continue;
@@ -47,11 +47,11 @@ void StormChecker::CheckInside(Name& name, const StormEntry& entry) {
   if (entry.limit != 0 && shared.older.size() >= entry.limit) name.overlaps.push_back(shared);
 }
 
-void StormChecker::Leave(Name& name, const StormEntry& entry) {
+void StressChecker::Leave(Name& name, const StressEntry& entry) {
   if (name.inside.erase(entry.token) == 0) Violate("a leaver was not inside", entry, entry);
 }
 
-void StormChecker::Die(uint32_t process) {
+void StressChecker::Die(uint32_t process) {
   dead_.insert(process);
   for (auto& [number, name] : names_) {
     std::erase_if(name.inside,
@@ -59,12 +59,12 @@ void StormChecker::Die(uint32_t process) {
   }
 }
 
-void StormChecker::FinishRound() {
+void StressChecker::FinishRound() {
   for (auto& [number, name] : names_) {
     for (Overlap& overlap : name.overlaps) Judge(name, overlap);
     uint64_t newest = 0;
     for (const auto& [ticket, token] : name.tokens) {
-      StormEntry entry;
+      StressEntry entry;
       entry.name = number;
       entry.ticket = ticket;
       entry.token = token;
@@ -78,17 +78,17 @@ void StormChecker::FinishRound() {
   newest_before_ = newest_token_;
 }
 
-bool StormChecker::Excludes(const StormEntry& older, const StormEntry& newer) {
+bool StressChecker::Excludes(const StressEntry& older, const StressEntry& newer) {
   return older.is_exclusive || newer.is_exclusive;
 }
 
 // The lock may have been taken away at its hold limit, which does not begin before the request.
-bool StormChecker::IsOver(const StormEntry& older, const StormEntry& newer) {
+bool StressChecker::IsOver(const StressEntry& older, const StressEntry& newer) {
   return older.hold_limit_ns != 0 && newer.now_ns - older.requested_ns >= older.hold_limit_ns;
 }
 
-void StormChecker::Judge(const Name& name, Overlap& overlap) {
-  steals_ += std::erase_if(overlap.older, [&](const StormEntry& older) {
+void StressChecker::Judge(const Name& name, Overlap& overlap) {
+  steals_ += std::erase_if(overlap.older, [&](const StressEntry& older) {
     return WasStolen(name, older, overlap.newer);
   });
   if (overlap.older.size() < overlap.too_many) return;
@@ -96,15 +96,16 @@ void StormChecker::Judge(const Name& name, Overlap& overlap) {
 }
 
 // By a stealer that came between them, or by a stealer that died before it logged its grant.
-bool StormChecker::WasStolen(const Name& name, const StormEntry& older, const StormEntry& newer) {
+bool StressChecker::WasStolen(const Name& name, const StressEntry& older,
+                              const StressEntry& newer) {
   const auto stealer = name.steal_tokens.upper_bound(older.token);
   if (stealer != name.steal_tokens.end() && *stealer <= newer.token) return true;
   return std::any_of(name.pending_steals.begin(), name.pending_steals.end(),
                      [](const auto& steals) { return steals.second > 0; });
 }
 
-void StormChecker::Violate(const char* what, const StormEntry& entry, const StormEntry& other) {
-  const auto describe = [](const StormEntry& of) {
+void StressChecker::Violate(const char* what, const StressEntry& entry, const StressEntry& other) {
+  const auto describe = [](const StressEntry& of) {
     return " process " + std::to_string(of.process) + " agent " + std::to_string(of.agent) +
            " ticket " + std::to_string(of.ticket) + " token " + std::to_string(of.token) +
            (of.is_exclusive ? " exclusive" : " shared");

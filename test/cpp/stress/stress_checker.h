@@ -1,6 +1,6 @@
-// Reads the log of a storm and finds what must not be in it. Knows nothing of the lock table.
-#ifndef HOLDFAST_TEST_STORM_STORM_CHECKER_H_
-#define HOLDFAST_TEST_STORM_STORM_CHECKER_H_
+// Reads the log of a stress test and finds what must not be in it. Knows nothing of the lock table.
+#ifndef HOLDFAST_TEST_STRESS_STRESS_CHECKER_H_
+#define HOLDFAST_TEST_STRESS_STRESS_CHECKER_H_
 
 #include <cstdint>
 #include <map>
@@ -8,20 +8,20 @@
 #include <string>
 #include <vector>
 
-#include "storm/storm_log.h"
+#include "stress/stress_log.h"
 
 namespace holdfast::test {
 
-class StormChecker {
+class StressChecker {
  public:
   // In the order of the log.
-  void Read(StormEvent event, const StormEntry& entry);
+  void Read(StressEvent event, const StressEntry& entry);
   // All requests of the living have ended: what could only be judged now.
   void FinishRound();
 
   const std::vector<std::string>& violations() const { return violations_; }
   uint64_t grants() const { return grants_; }
-  // Two inside because of a steal, or of a hold limit: so that a storm without any is noticed.
+  // Two inside because of a steal, or of a hold limit: so that a run without any is noticed.
   uint64_t steals() const { return steals_; }
   uint64_t expiries() const { return expiries_; }
   uint64_t newest_token() const { return newest_token_; }
@@ -30,27 +30,27 @@ class StormChecker {
   // Inside together: so many of the older ones (by token) must have been robbed that fewer than
   // `too_many` are left.
   struct Overlap {
-    std::vector<StormEntry> older;
-    StormEntry newer;
+    std::vector<StressEntry> older;
+    StressEntry newer;
     size_t too_many = 1;
   };
   struct Name {
-    std::map<uint64_t, StormEntry> inside;        // by token
+    std::map<uint64_t, StressEntry> inside;       // by token
     std::map<uint64_t, uint64_t> tokens;          // of those who queue, by ticket
     std::set<uint64_t> steal_tokens;              // their tokens
     std::map<uint32_t, uint32_t> pending_steals;  // by agent: how many are without an answer
     std::vector<Overlap> overlaps;
   };
 
-  void Enter(Name& name, const StormEntry& entry);
-  void Leave(Name& name, const StormEntry& entry);
+  void Enter(Name& name, const StressEntry& entry);
+  void Leave(Name& name, const StressEntry& entry);
   void Die(uint32_t process);
-  void CheckInside(Name& name, const StormEntry& entry);
-  static bool Excludes(const StormEntry& older, const StormEntry& newer);
-  static bool IsOver(const StormEntry& older, const StormEntry& newer);
-  static bool WasStolen(const Name& name, const StormEntry& older, const StormEntry& newer);
+  void CheckInside(Name& name, const StressEntry& entry);
+  static bool Excludes(const StressEntry& older, const StressEntry& newer);
+  static bool IsOver(const StressEntry& older, const StressEntry& newer);
+  static bool WasStolen(const Name& name, const StressEntry& older, const StressEntry& newer);
   void Judge(const Name& name, Overlap& overlap);
-  void Violate(const char* what, const StormEntry& entry, const StormEntry& other);
+  void Violate(const char* what, const StressEntry& entry, const StressEntry& other);
 
   std::map<uint32_t, Name> names_;
   std::set<uint32_t> dead_;
@@ -65,4 +65,4 @@ class StormChecker {
 
 }  // namespace holdfast::test
 
-#endif  // HOLDFAST_TEST_STORM_STORM_CHECKER_H_
+#endif  // HOLDFAST_TEST_STRESS_STRESS_CHECKER_H_

@@ -1,6 +1,7 @@
-// The shared state of a storm's director and its processes beside the log, and the storm's rules.
-#ifndef HOLDFAST_TEST_STORM_STORM_CONTROL_H_
-#define HOLDFAST_TEST_STORM_STORM_CONTROL_H_
+// The state that the director and the processes of a stress test share beside the log, and the
+// rules of the test.
+#ifndef HOLDFAST_TEST_STRESS_STRESS_CONTROL_H_
+#define HOLDFAST_TEST_STRESS_STRESS_CONTROL_H_
 
 #include <array>
 #include <atomic>
@@ -9,34 +10,34 @@
 
 namespace holdfast::test {
 
-inline constexpr uint32_t kStormProcesses = 8;
-inline constexpr uint32_t kStormThreads = 2;  // of each process, an agent each
-inline constexpr uint32_t kStormSeats = kStormProcesses * kStormThreads;
+inline constexpr uint32_t kStressProcesses = 8;
+inline constexpr uint32_t kStressThreads = 2;  // of each process, an agent each
+inline constexpr uint32_t kStressSeats = kStressProcesses * kStressThreads;
 
-inline constexpr uint32_t kStormNames = 6;
+inline constexpr uint32_t kStressNames = 6;
 // A steal or a hold limit weakens what can be said of a name: most have neither.
 inline constexpr uint32_t kStolenName = 4;
 inline constexpr uint32_t kExpiringName = 5;
-inline std::u16string StormName(uint32_t number) {
+inline std::u16string StressName(uint32_t number) {
   if (number == 1) return std::u16string(150, u'l');  // more than one cell
   return std::u16string(1, static_cast<char16_t>(u'a' + number));
 }
 
 // A seat for one agent, one after the other; in shared memory that is zeroed.
-struct StormSeat {
+struct StressSeat {
   std::atomic<uint32_t> idle_in;  // the quiet round in which its agent had nothing left
 };
 
-struct StormControl {
+struct StressControl {
   // Rising; odd: quiet. Nothing new is requested then, what is held is released, and waiting
   // requests keep waiting.
   std::atomic<uint32_t> round;
-  std::array<std::atomic<uint32_t>, kStormProcesses> leaving;  // 1: the process is to end
-  std::array<StormSeat, kStormSeats> seats;
+  std::array<std::atomic<uint32_t>, kStressProcesses> leaving;  // 1: the process is to end
+  std::array<StressSeat, kStressSeats> seats;
 
   bool IsQuiet() const { return round.load() % 2 == 1; }
 };
 
 }  // namespace holdfast::test
 
-#endif  // HOLDFAST_TEST_STORM_STORM_CONTROL_H_
+#endif  // HOLDFAST_TEST_STRESS_STRESS_CONTROL_H_

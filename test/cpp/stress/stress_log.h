@@ -1,10 +1,10 @@
-// The storm processes' view of their locks, in separate memory beside the lock table: it survives
-// its writers.
+// The view that the processes of a stress test have of their locks, in separate memory beside the
+// lock table: it survives its writers.
 //
 // One counter numbers the entries of the log, so its order is one in which everything happened: a
 // process that enters before an earlier one has left was inside together with it.
-#ifndef HOLDFAST_TEST_STORM_STORM_LOG_H_
-#define HOLDFAST_TEST_STORM_STORM_LOG_H_
+#ifndef HOLDFAST_TEST_STRESS_STRESS_LOG_H_
+#define HOLDFAST_TEST_STRESS_STRESS_LOG_H_
 
 #include <atomic>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace holdfast::test {
 
-enum class StormEvent : uint32_t {
+enum class StressEvent : uint32_t {
   kNone = 0,     // its writer died before it was written
   kStealBegins,  // before a steal: from here on a holder may lose the lock of this name
   kEnter,        // after the grant
@@ -20,8 +20,8 @@ enum class StormEvent : uint32_t {
   kDying,  // before the kill, by who kills: what this process says from here on does not count
 };
 
-struct StormEntry {
-  uint32_t process = 0;  // its number in the storm, never used again
+struct StressEntry {
+  uint32_t process = 0;  // its number in the run, never used again
   uint32_t agent = 0;    // likewise
   uint32_t name = 0;
   uint32_t limit = 0;
@@ -35,12 +35,12 @@ struct StormEntry {
 };
 
 // Lives in shared memory that is zeroed.
-class StormLog {
+class StressLog {
  public:
   static constexpr uint64_t kEntries = uint64_t{1} << 20;
 
   // From any process. An entry that does not fit is a fault.
-  void Write(StormEvent event, const StormEntry& entry);
+  void Write(StressEvent event, const StressEntry& entry);
   // A program that makes requests stops here for a while.
   bool IsNearlyFull() const { return count_.load() > kEntries / 2; }
   // Of any process: what was wrong in its own eyes. The first counts.
@@ -48,15 +48,15 @@ class StormLog {
 
   // While no process writes.
   uint64_t count() const { return count_.load(); }
-  StormEvent event(uint64_t index) const { return slots_[index].event.load(); }
-  const StormEntry& entry(uint64_t index) const { return slots_[index].entry; }
+  StressEvent event(uint64_t index) const { return slots_[index].event.load(); }
+  const StressEntry& entry(uint64_t index) const { return slots_[index].entry; }
   void Clear();
   std::string fault() const { return has_fault_.load() == 0 ? "" : fault_; }
 
  private:
   struct Slot {
-    std::atomic<StormEvent> event;
-    StormEntry entry;
+    std::atomic<StressEvent> event;
+    StressEntry entry;
   };
   static constexpr size_t kMaxFaultBytes = 256;
 
@@ -68,4 +68,4 @@ class StormLog {
 
 }  // namespace holdfast::test
 
-#endif  // HOLDFAST_TEST_STORM_STORM_LOG_H_
+#endif  // HOLDFAST_TEST_STRESS_STRESS_LOG_H_

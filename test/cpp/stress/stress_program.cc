@@ -1,4 +1,4 @@
-#include "storm/storm_program.h"
+#include "stress/stress_program.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -22,13 +22,13 @@ constexpr uint64_t kHoldLimitNs = 2 * kNsPerMs;
 
 }  // namespace
 
-StormProgram::StormProgram(StormControl& control, StormLog& log, const Setup& setup)
+StressProgram::StressProgram(StressControl& control, StressLog& log, const Setup& setup)
     : control_(control), log_(log), setup_(setup), random_(setup.seed) {}
 
-void StormProgram::Run() {
+void StressProgram::Run() {
   core::AttachOptions options;
   options.directory = setup_.directory;
-  options.bucket = "storm";
+  options.bucket = "stress";
   options.capacity = kCapacity;
   options.sweeps = false;
   const uint64_t client_id[2] = {setup_.process, setup_.seat};
@@ -37,13 +37,13 @@ void StormProgram::Run() {
   agent_ = std::move(*agent);
   while (!IsLeaving()) Turn();
   for (const auto& [id, mine] : mine_) {
-    if (mine.is_held) log_.Write(StormEvent::kLeave, mine.entry);
+    if (mine.is_held) log_.Write(StressEvent::kLeave, mine.entry);
   }
   agent_.reset();
 }
 
 // As binding/agent_wrap.cc: timers, events, sleep, events.
-void StormProgram::Turn() {
+void StressProgram::Turn() {
   Work();
   agent_->BeginTurn();
   Deliver();
@@ -53,13 +53,13 @@ void StormProgram::Turn() {
   Deliver();
 }
 
-void StormProgram::ReportIfIdle() {
+void StressProgram::ReportIfIdle() {
   const uint32_t round = control_.round.load();
   if (round % 2 == 1 && mine_.empty()) control_.seats[setup_.seat].idle_in.store(round);
 }
 
 // Woken by its doorbell, by the director, or by its own timers, and by nothing else.
-void StormProgram::Sleep() {
+void StressProgram::Sleep() {
   uint64_t until_ns = UINT64_MAX;
   for (const auto& [id, mine] : mine_) until_ns = std::min(until_ns, mine.until_ns);
   if (!control_.IsQuiet()) until_ns = std::min(until_ns, next_request_ns_);
@@ -78,7 +78,7 @@ void StormProgram::Sleep() {
   if (fds[1].revents != 0) (void)!read(setup_.call_fd, calls, sizeof(calls));
 }
 
-void StormProgram::Work() {
+void StressProgram::Work() {
   EndWhatIsDue();
   if (control_.IsQuiet() || log_.IsNearlyFull() || platform::MonotonicNs() < next_request_ns_) {
     if (log_.IsNearlyFull()) next_request_ns_ = platform::MonotonicNs() + kNsPerMs;
@@ -89,7 +89,7 @@ void StormProgram::Work() {
   next_request_ns_ = OneIn(20) ? platform::MonotonicNs() + Below(300) * kNsPerUs : 0;
 }
 
-core::RequestParams StormProgram::DrawRequest(uint32_t name) {
+core::RequestParams StressProgram::DrawRequest(uint32_t name) {
   core::RequestParams request;
   request.mode = OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
   request.if_available = OneIn(5);
@@ -101,27 +101,27 @@ core::RequestParams StormProgram::DrawRequest(uint32_t name) {
   return request;
 }
 
-void StormProgram::Request() {
-  const uint32_t name = Below(kStormNames);
+void StressProgram::Request() {
+  const uint32_t name = Below(kStressNames);
   core::RequestParams request = DrawRequest(name);
-  StormEntry entry;
+  StressEntry entry;
   entry.process = setup_.process;
-  entry.agent = setup_.process * kStormThreads + setup_.seat % kStormThreads;
+  entry.agent = setup_.process * kStressThreads + setup_.seat % kStressThreads;
   entry.name = name;
   entry.limit = request.limit;
   entry.is_exclusive = request.mode == LockMode::kExclusive;
   entry.steals = request.steal;
   entry.hold_limit_ns = request.hold_limit_ns;
   entry.requested_ns = platform::MonotonicNs();
-  if (entry.steals) log_.Write(StormEvent::kStealBegins, entry);
-  const std::u16string units = StormName(name);
+  if (entry.steals) log_.Write(StressEvent::kStealBegins, entry);
+  const std::u16string units = StressName(name);
   const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));
   const Result<core::Agent::Answer> answer = agent_->Request(resource, request);
   if (!answer.ok()) return log_.Fail(answer.status().reason());
   if (answer->outcome != RequestOutcome::kMissed) Adopt(*answer, entry);
 }
 
-void StormProgram::Adopt(const core::Agent::Answer& answer, const StormEntry& entry) {
+void StressProgram::Adopt(const core::Agent::Answer& answer, const StressEntry& entry) {
   Mine& mine = mine_[answer.id];
   mine = {entry};
   if (answer.outcome == RequestOutcome::kGranted) return Hold(answer.id, mine, answer.token);
@@ -129,18 +129,18 @@ void StormProgram::Adopt(const core::Agent::Answer& answer, const StormEntry& en
   if (OneIn(4)) mine.until_ns = platform::MonotonicNs() + Below(500) * kNsPerUs;
 }
 
-void StormProgram::Hold(uint32_t id, Mine& mine, uint64_t token) {
+void StressProgram::Hold(uint32_t id, Mine& mine, uint64_t token) {
   mine.entry.token = token;
   mine.entry.ticket = agent_->RecordOf(id).ticket;
   mine.entry.now_ns = platform::MonotonicNs();
-  log_.Write(StormEvent::kEnter, mine.entry);
+  log_.Write(StressEvent::kEnter, mine.entry);
   mine.is_held = true;
   // Mostly shortly; now and then for longer than the hold limit.
   const uint64_t hold_us = OneIn(200) ? Below(5000) : OneIn(8) ? Below(100) : 0;
   mine.until_ns = mine.entry.now_ns + hold_us * kNsPerUs;
 }
 
-void StormProgram::EndWhatIsDue() {
+void StressProgram::EndWhatIsDue() {
   const uint64_t now_ns = platform::MonotonicNs();
   const bool is_quiet = control_.IsQuiet();
   std::vector<uint32_t> due;
@@ -152,9 +152,9 @@ void StormProgram::EndWhatIsDue() {
   for (const uint32_t id : due) End(id);
 }
 
-void StormProgram::End(uint32_t id) {
+void StressProgram::End(uint32_t id) {
   Mine& mine = mine_.at(id);
-  if (mine.is_held) log_.Write(StormEvent::kLeave, mine.entry);
+  if (mine.is_held) log_.Write(StressEvent::kLeave, mine.entry);
   const core::Loss loss = agent_->End(id);
   if (loss == core::Loss::kUnknown) {
     mine.is_held = false;
@@ -167,7 +167,7 @@ void StormProgram::End(uint32_t id) {
   mine_.erase(id);
 }
 
-void StormProgram::Deliver() {
+void StressProgram::Deliver() {
   do {
     events_.clear();
     agent_->TakeEvents(events_);
@@ -175,7 +175,7 @@ void StormProgram::Deliver() {
   } while (agent_->HasEvents());
 }
 
-void StormProgram::Read(const RequestEvent& events) {
+void StressProgram::Read(const RequestEvent& events) {
   const auto it = mine_.find(events.id);
   if (it == mine_.end()) return log_.Fail("events of a request that is not there");
   Mine& mine = it->second;
@@ -186,7 +186,7 @@ void StormProgram::Read(const RequestEvent& events) {
     case RequestEvent::Kind::kLost:
     case RequestEvent::Kind::kExpired:
       CheckLoss(mine, events.kind == RequestEvent::Kind::kExpired);
-      if (mine.is_held) log_.Write(StormEvent::kLeave, mine.entry);
+      if (mine.is_held) log_.Write(StressEvent::kLeave, mine.entry);
       break;
     case RequestEvent::Kind::kFailed:
       log_.Fail(events.status.reason());
@@ -205,7 +205,7 @@ void StormProgram::Read(const RequestEvent& events) {
   mine_.erase(it);
 }
 
-void StormProgram::CheckLoss(const Mine& mine, bool is_expired) {
+void StressProgram::CheckLoss(const Mine& mine, bool is_expired) {
   const uint64_t since_ns = platform::MonotonicNs() - mine.entry.requested_ns;
   const bool may_expire = mine.entry.hold_limit_ns != 0 && since_ns >= mine.entry.hold_limit_ns;
   if (is_expired && !may_expire) log_.Fail("a lock was lost before its time");

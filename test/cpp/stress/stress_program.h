@@ -1,6 +1,7 @@
-// One thread of a process of a storm: an event loop around a core::Agent, as the addon's is one.
-#ifndef HOLDFAST_TEST_STORM_STORM_PROGRAM_H_
-#define HOLDFAST_TEST_STORM_STORM_PROGRAM_H_
+// One thread of a process of a stress test: an event loop around a core::Agent, as the addon's is
+// one.
+#ifndef HOLDFAST_TEST_STRESS_STRESS_PROGRAM_H_
+#define HOLDFAST_TEST_STRESS_STRESS_PROGRAM_H_
 
 #include <cstdint>
 #include <map>
@@ -10,29 +11,29 @@
 #include <vector>
 
 #include "core/agent.h"
-#include "storm/storm_control.h"
-#include "storm/storm_log.h"
+#include "stress/stress_control.h"
+#include "stress/stress_log.h"
 
 namespace holdfast::test {
 
-class StormProgram {
+class StressProgram {
  public:
   struct Setup {
     std::string directory;
-    uint32_t process = 0;  // number in the storm
+    uint32_t process = 0;  // number in the run
     uint32_t row = 0;      // which of the processes that run at a time
     uint32_t seat = 0;
     int call_fd = -1;  // readable when the director has something to say
     uint64_t seed = 0;
   };
 
-  StormProgram(StormControl& control, StormLog& log, const Setup& setup);
+  StressProgram(StressControl& control, StressLog& log, const Setup& setup);
   // Until it is to leave.
   void Run();
 
  private:
   struct Mine {
-    StormEntry entry;
+    StressEntry entry;
     bool is_held = false;
     bool is_leaving = false;         // released, and the answer is still to come
     uint64_t until_ns = UINT64_MAX;  // when it is released, or taken back
@@ -42,7 +43,7 @@ class StormProgram {
   void Work();
   void Request();
   core::RequestParams DrawRequest(uint32_t name);
-  void Adopt(const core::Agent::Answer& answer, const StormEntry& entry);
+  void Adopt(const core::Agent::Answer& answer, const StressEntry& entry);
   void Hold(uint32_t id, Mine& mine, uint64_t token);
   void End(uint32_t id);
   void EndWhatIsDue();
@@ -55,8 +56,8 @@ class StormProgram {
   uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
   bool OneIn(uint32_t chances) { return Below(chances) == 0; }
 
-  StormControl& control_;
-  StormLog& log_;
+  StressControl& control_;
+  StressLog& log_;
   const Setup setup_;
   std::mt19937_64 random_;
   std::unique_ptr<core::Agent> agent_;
@@ -67,4 +68,4 @@ class StormProgram {
 
 }  // namespace holdfast::test
 
-#endif  // HOLDFAST_TEST_STORM_STORM_PROGRAM_H_
+#endif  // HOLDFAST_TEST_STRESS_STRESS_PROGRAM_H_

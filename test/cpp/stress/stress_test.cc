@@ -1,5 +1,5 @@
 // The guarantees over the real platform: real processes that are killed, stopped and resumed.
-#include "storm/storm.h"
+#include "stress/stress.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
 }
 
 // A fresh directory, and its content when it is not in use.
-class StormTest : public testing::Test {
+class StressTest : public testing::Test {
  protected:
   std::unique_ptr<core::Agent> OpenAgent(const std::string& bucket) const {
     core::AttachOptions options;
@@ -101,34 +101,34 @@ class StormTest : public testing::Test {
   const std::string& directory = test_directory.path();
 };
 
-// HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_GRANTS=<count> make it longer (`npm test
+// HOLDFAST_STRESS_KILLS=<count> and HOLDFAST_STRESS_GRANTS=<count> make it longer (`npm test
 // -- soak`); HOLDFAST_SEED=<number> repeats the draws.
-TEST_F(StormTest, NoRequestIsGrantedBesideAnotherOvertakenOrForgottenAndNothingIsLeft) {
+TEST_F(StressTest, NoRequestIsGrantedBesideAnotherOvertakenOrForgottenAndNothingIsLeft) {
   const uint64_t seed = NumberFrom("HOLDFAST_SEED", std::random_device{}());
   std::cout << "HOLDFAST_SEED=" << seed << std::endl;
   const size_t room = CountRoom("fresh");
-  Storm storm(directory, seed);
-  ASSERT_EQ(storm.Run(NumberFrom("HOLDFAST_STORM_KILLS", kKills),
-                      NumberFrom("HOLDFAST_STORM_GRANTS", kGrants)),
+  StressRun run(directory, seed);
+  ASSERT_EQ(run.Run(NumberFrom("HOLDFAST_STRESS_KILLS", kKills),
+                    NumberFrom("HOLDFAST_STRESS_GRANTS", kGrants)),
             "");
-  const StormChecker& checker = storm.checker();
-  std::cout << storm.kills() << " kills, " << storm.stops() << " stops, " << checker.grants()
+  const StressChecker& checker = run.checker();
+  std::cout << run.kills() << " kills, " << run.stops() << " stops, " << checker.grants()
             << " grants, " << checker.steals() << " steals and " << checker.expiries()
-            << " expiries seen, " << storm.rounds() << " times quiet, after "
-            << storm.longest_quiet_ms() << " ms at most" << std::endl;
+            << " expiries seen, " << run.rounds() << " times quiet, after "
+            << run.longest_quiet_ms() << " ms at most" << std::endl;
   EXPECT_GT(checker.steals(), 0U);
   EXPECT_GT(checker.expiries(), 0U);
   // Newcomers clean up after the dead that no process waited for, some of them each.
-  for (int i = 0; i < 4; ++i) (void)OpenAgent("storm");
-  EXPECT_THAT(FindWhatIsLeft("storm"), IsEmpty());
-  EXPECT_EQ(CountRoom("storm"), room);
-  EXPECT_THAT(FindWhatIsLeft("storm"), IsEmpty());
-  std::filesystem::remove_all(directory + "/storm");
-  EXPECT_GT(TakeToken("storm"), checker.newest_token());
+  for (int i = 0; i < 4; ++i) (void)OpenAgent("stress");
+  EXPECT_THAT(FindWhatIsLeft("stress"), IsEmpty());
+  EXPECT_EQ(CountRoom("stress"), room);
+  EXPECT_THAT(FindWhatIsLeft("stress"), IsEmpty());
+  std::filesystem::remove_all(directory + "/stress");
+  EXPECT_GT(TakeToken("stress"), checker.newest_token());
 }
 
-StormEntry Entry(uint32_t process, uint64_t ticket, uint64_t token, bool is_exclusive = true) {
-  StormEntry entry;
+StressEntry Entry(uint32_t process, uint64_t ticket, uint64_t token, bool is_exclusive = true) {
+  StressEntry entry;
   entry.process = process;
   entry.agent = process;
   entry.ticket = ticket;
@@ -137,49 +137,49 @@ StormEntry Entry(uint32_t process, uint64_t ticket, uint64_t token, bool is_excl
   return entry;
 }
 
-using Log = std::vector<std::pair<StormEvent, StormEntry>>;
+using Log = std::vector<std::pair<StressEvent, StressEntry>>;
 
 std::vector<std::string> Check(const Log& log) {
-  StormChecker checker;
+  StressChecker checker;
   for (const auto& [event, entry] : log) checker.Read(event, entry);
   checker.FinishRound();
   return checker.violations();
 }
 
-constexpr StormEvent kEnter = StormEvent::kEnter;
-constexpr StormEvent kLeave = StormEvent::kLeave;
+constexpr StressEvent kEnter = StressEvent::kEnter;
+constexpr StressEvent kLeave = StressEvent::kLeave;
 
-TEST(StormChecker, FindsTwoInside) {
-  const StormEntry first = Entry(1, 1, 1);
-  const StormEntry second = Entry(2, 2, 2);
+TEST(StressChecker, FindsTwoInside) {
+  const StressEntry first = Entry(1, 1, 1);
+  const StressEntry second = Entry(2, 2, 2);
   EXPECT_THAT(Check({{kEnter, first}, {kEnter, second}, {kLeave, first}, {kLeave, second}}),
               ElementsAre(HasSubstr("too many inside")));
 }
 
-TEST(StormChecker, FindsMoreThanALimitAllows) {
-  StormEntry first = Entry(1, 1, 1, false);
-  StormEntry second = Entry(2, 2, 2, false);
+TEST(StressChecker, FindsMoreThanALimitAllows) {
+  StressEntry first = Entry(1, 1, 1, false);
+  StressEntry second = Entry(2, 2, 2, false);
   second.limit = 1;
   EXPECT_THAT(Check({{kEnter, first}, {kEnter, second}, {kLeave, first}, {kLeave, second}}),
               ElementsAre(HasSubstr("too many inside")));
 }
 
-TEST(StormChecker, FindsAnOvertakenRequest) {
-  const StormEntry first = Entry(1, 2, 1);
-  const StormEntry second = Entry(2, 1, 2);
+TEST(StressChecker, FindsAnOvertakenRequest) {
+  const StressEntry first = Entry(1, 2, 1);
+  const StressEntry second = Entry(2, 1, 2);
   EXPECT_THAT(Check({{kEnter, first}, {kLeave, first}, {kEnter, second}, {kLeave, second}}),
               ElementsAre(HasSubstr("overtaken")));
 }
 
-TEST(StormChecker, FindsATokenThatIsRepeated) {
-  const StormEntry first = Entry(1, 1, 1);
-  const StormEntry second = Entry(2, 2, 1);
+TEST(StressChecker, FindsATokenThatIsRepeated) {
+  const StressEntry first = Entry(1, 1, 1);
+  const StressEntry second = Entry(2, 2, 1);
   EXPECT_THAT(Check({{kEnter, first}, {kLeave, first}, {kEnter, second}, {kLeave, second}}),
               testing::Contains(HasSubstr("a token twice")));
 }
 
-TEST(StormChecker, FindsATokenThatFellFromOneRunToTheNext) {
-  StormChecker checker;
+TEST(StressChecker, FindsATokenThatFellFromOneRunToTheNext) {
+  StressChecker checker;
   for (const uint64_t token : {5U, 4U}) {
     checker.Read(kEnter, Entry(1, token, token));
     checker.Read(kLeave, Entry(1, token, token));
@@ -188,29 +188,29 @@ TEST(StormChecker, FindsATokenThatFellFromOneRunToTheNext) {
   EXPECT_THAT(checker.violations(), ElementsAre(HasSubstr("a token that is not newer")));
 }
 
-TEST(StormChecker, FindsAHoldLimitThatCameTooEarly) {
-  StormEntry first = Entry(1, 1, 1);
+TEST(StressChecker, FindsAHoldLimitThatCameTooEarly) {
+  StressEntry first = Entry(1, 1, 1);
   first.hold_limit_ns = 100;
-  StormEntry second = Entry(2, 2, 2);
+  StressEntry second = Entry(2, 2, 2);
   second.now_ns = 99;
   EXPECT_THAT(Check({{kEnter, first}, {kEnter, second}, {kLeave, first}, {kLeave, second}}),
               ElementsAre(HasSubstr("too many inside")));
 }
 
-TEST(StormChecker, AcceptsGrantsAfterADeathAnExpiryAndASteal) {
-  const StormEntry dead = Entry(1, 1, 1);
-  StormEntry expired = Entry(2, 2, 2);
+TEST(StressChecker, AcceptsGrantsAfterADeathAnExpiryAndASteal) {
+  const StressEntry dead = Entry(1, 1, 1);
+  StressEntry expired = Entry(2, 2, 2);
   expired.hold_limit_ns = 100;
-  StormEntry previous_holder = Entry(3, 3, 3);
+  StressEntry previous_holder = Entry(3, 3, 3);
   previous_holder.now_ns = 100;
-  StormEntry stealer = Entry(4, 4, 4);
+  StressEntry stealer = Entry(4, 4, 4);
   stealer.steals = true;
   stealer.now_ns = 100;
   EXPECT_THAT(Check({{kEnter, dead},
-                     {StormEvent::kDying, dead},
+                     {StressEvent::kDying, dead},
                      {kEnter, expired},
                      {kEnter, previous_holder},
-                     {StormEvent::kStealBegins, stealer},
+                     {StressEvent::kStealBegins, stealer},
                      {kEnter, stealer},
                      {kLeave, stealer},
                      {kLeave, previous_holder},
