@@ -188,7 +188,7 @@ const MAX_RECOVERY_MS = 5000;
 /**
  * Recovery after a journal that cannot be understood, from the locks that the clients report. Every
  * client that may hold a lock has a lifeline. When each of them has reported its locks, or has
- * ended, nothing more is to be known (docs/decisions/0031-a-damaged-journal.md).
+ * ended, nothing more is to be known (docs/decisions/0031-a-corrupted-journal.md).
  */
 class ClientRecovery {
   /** @type {Set<string>} the lifelines of those that have still to speak, or to end */

@@ -12,7 +12,7 @@ const { killBroker, removeLocks, suspendBroker } = require('../support/broker-pr
 
 // A journal that the next broker cannot read: clients report what they hold, or all get the reason.
 
-const PROGRAM = path.join(__dirname, 'broker-damage-program.js');
+const PROGRAM = path.join(__dirname, 'broker-corruption-program.js');
 
 let directory;
 let files;
