@@ -4,7 +4,7 @@ const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { BiasedLocks } = require('../../lib/backends/shared-memory/biased-locks.js');
 const numbers = require('../../lib/backends/shared-memory/native-constants.js');
-const { RequestTable } = require('../../lib/backends/shared-memory/request-table.js');
+const { RequestTable } = require('../../lib/backends/shared-memory/agent-requests.js');
 const { RecordedRequest } = require('../support/recorded-request.js');
 
 const TABLE = join(__dirname, '..', 'support', 'biased-transitions.txt');

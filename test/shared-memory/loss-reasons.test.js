@@ -4,7 +4,7 @@ const {
   EVENT_DISCONNECTED,
   reasonOfEvent,
   reasonOfLoss,
-} = require('../../lib/backends/shared-memory/request-table.js');
+} = require('../../lib/backends/shared-memory/agent-requests.js');
 const numbers = require('../../lib/backends/shared-memory/native-constants.js');
 const { loadBinding } = require('../../lib/binding.js');
 

@@ -28,7 +28,7 @@ const {
   reasonOfEvent,
   reasonOfLoss,
   RequestTable,
-} = require('./request-table.js');
+} = require('./agent-requests.js');
 const { BiasedLocks } = require('./biased-locks.js');
 const { createClientId } = require('../client-id.js');
 const { noteAttached } = require('../idle-agents.js');

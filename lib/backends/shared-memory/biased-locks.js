@@ -13,7 +13,7 @@ const {
   TOKEN_BYTES,
   TURN_WORD,
 } = require('./native-constants.js');
-const { NO_ID } = require('./request-table.js');
+const { NO_ID } = require('./agent-requests.js');
 
 /** A name that was released again among so many names is used repeatedly. */
 const RECENT = 4;
@@ -75,7 +75,7 @@ class RebiasBackoff {
 }
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
-/** @typedef {import('./request-table.js').RequestTable} RequestTable */
+/** @typedef {import('./agent-requests.js').RequestTable} RequestTable */
 
 /** Indexes into a view of a record: of 32-bit words, except for the token's 64 bits. */
 const STATE = 0;
