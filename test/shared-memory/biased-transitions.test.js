@@ -4,7 +4,7 @@ const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { BiasedLocks } = require('../../lib/backends/shared-memory/biased-locks.js');
 const numbers = require('../../lib/backends/shared-memory/native-constants.js');
-const { RequestTable } = require('../../lib/backends/shared-memory/agent-requests.js');
+const { AgentRequests } = require('../../lib/backends/shared-memory/agent-requests.js');
 const { RecordedRequest } = require('../support/recorded-request.js');
 
 const TABLE = join(__dirname, '..', 'support', 'biased-transitions.txt');
@@ -25,7 +25,7 @@ const rows = readFileSync(TABLE, 'utf8')
 function biasRecord() {
   const record = new DataView(new ArrayBuffer(128));
   const lastToken = new BigUint64Array([TOKEN - 1n]);
-  const requests = new RequestTable();
+  const requests = new AgentRequests();
   const { words } = requests;
   const halves = new DataView(new ArrayBuffer(8));
   halves.setBigUint64(0, TIME);

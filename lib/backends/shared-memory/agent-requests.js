@@ -73,7 +73,7 @@ function warnOfStall(name, pid) {
 }
 
 /** The requests of one native agent, and the array through which it reports their events. */
-class RequestTable {
+class AgentRequests {
   /**
    * By the native part's id. The backend stores here without a call, directly after the native call
    * that begins or ends a request: at the end of the stack a call throws, and a method that throws
@@ -198,4 +198,4 @@ class RequestTable {
   }
 }
 
-module.exports = { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss, RequestTable, NO_ID };
+module.exports = { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss, AgentRequests, NO_ID };

@@ -27,7 +27,7 @@ const {
   NO_ID,
   reasonOfEvent,
   reasonOfLoss,
-  RequestTable,
+  AgentRequests,
 } = require('./agent-requests.js');
 const { BiasedLocks } = require('./biased-locks.js');
 const { createClientId } = require('../client-id.js');
@@ -343,7 +343,7 @@ class SharedMemoryBackend {
   #agent;
   /** @type {string | undefined} made at the first use */
   #table = undefined;
-  #requests = new RequestTable();
+  #requests = new AgentRequests();
   #biased = new BiasedLocks(this.#requests);
   #caller = new RequestCaller();
   #pendingLosses = new PendingLosses();

@@ -75,7 +75,7 @@ class RebiasBackoff {
 }
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
-/** @typedef {import('./agent-requests.js').RequestTable} RequestTable */
+/** @typedef {import('./agent-requests.js').AgentRequests} AgentRequests */
 
 /** Indexes into a view of a record: of 32-bit words, except for the token's 64 bits. */
 const STATE = 0;
@@ -142,7 +142,7 @@ class BiasedLocks {
   #canBias = CAN_READ_HALVES;
 
   /**
-   * @param {RequestTable} requests
+   * @param {AgentRequests} requests
    */
   constructor(requests) {
     this.#requests = requests;
