@@ -1,6 +1,7 @@
 'use strict';
 
-// A broker in this process, with real clients. The test records the order in which it sends.
+// A broker in this process, with real clients. The tests count what it does in one turn of the
+// event loop, and record the order in which it sends.
 
 const fs = require('node:fs');
 const net = require('node:net');
@@ -9,22 +10,27 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles, newBrokerSocket } = require('../../lib/backends/broker/broker-files.js');
 const { Broker, openReadingBarrier } = require('../../lib/backends/broker/server/broker.js');
+const { BrokerTable } = require('../../lib/backends/broker/server/broker-table.js');
 const { ClientConnection } = require('../../lib/backends/broker/server/client-connection.js');
 const { isLeader } = require('../../lib/backends/broker/server/election.js');
+const { machineNow } = require('../../lib/backends/broker/machine-clock.js');
+const { LockEntry } = require('../../lib/backends/local/lock-table.js');
 const { openLockManager } = require('../../lib/index.js');
+const { RawClient } = require('../support/raw-client.js');
 
 const REQUESTS = 1_000;
-/** 16 of them fill a part of an answer: it has 60 parts. */
+/** 4 of them fill a page of an answer: it has 250 pages. */
 const LONG_NAME = 'n'.repeat(16_000);
 
 let directory;
+let epoch;
 let server;
 let managers;
 beforeEach(async () => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   const files = new BrokerFiles('default', directory);
   files.ensure();
-  const epoch = { number: 1, socket: newBrokerSocket(files), key: 'k', pid: process.pid };
+  epoch = { number: 1, socket: newBrokerSocket(files), key: 'k', pid: process.pid };
   const onEnd = () => {};
   const log = () => {};
   const afterReading = openReadingBarrier(files);
@@ -43,8 +49,12 @@ afterEach(() => {
   fs.rmSync(directory, { recursive: true, force: true });
 });
 
-test('a request that comes during a long answer is granted before the answer ends', async () => {
-  const { waiting, inspecting, other } = managers;
+/**
+ * Has many requests for one name in the table.
+ * @returns {Promise<() => Promise<void>>} ends them
+ */
+async function fillTable() {
+  const { waiting } = managers;
   const stop = new AbortController();
   const { signal } = stop;
   const held = await waiting.acquire(LONG_NAME);
@@ -52,9 +62,81 @@ test('a request that comes during a long answer is granted before the answer end
     waiting.request(LONG_NAME, { signal }, () => {}),
   );
   const ends = Promise.allSettled(requests);
-  for (const manager of [waiting, inspecting, other]) {
+  for (const manager of Object.values(managers)) {
     await manager.request('the broker has all requests', () => {});
   }
+  return async () => {
+    stop.abort();
+    await ends;
+    held.release();
+  };
+}
+
+/**
+ * @param {object} owner
+ * @param {string} method
+ * @returns {() => number} the most calls of the method between two immediates, until it is called
+ */
+function countPerTurn(owner, method) {
+  let [inTurn, most] = [0, 0];
+  const original = owner[method];
+  jest.spyOn(owner, method).mockImplementation(function (...args) {
+    inTurn += 1;
+    most = Math.max(most, inTurn);
+    return original.apply(this, args);
+  });
+  let immediate;
+  const beginTurn = () => {
+    inTurn = 0;
+    immediate = setImmediate(beginTurn);
+  };
+  beginTurn();
+  return () => {
+    clearImmediate(immediate);
+    return most;
+  };
+}
+
+test('no turn of the loop makes more than a page of an inspection', async () => {
+  const end = await fillTable();
+  const most = countPerTurn(LockEntry.prototype, 'detailAt');
+  const { held, pending } = await managers.inspecting.inspect();
+  expect(most()).toBeLessThan(20);
+  expect([held.length, pending.length]).toEqual([1, REQUESTS]);
+  await end();
+});
+
+test('an inspection is of one moment, whatever happens between two of its pages', async () => {
+  const end = await fillTable();
+  const { send } = ClientConnection.prototype;
+  let ended;
+  jest.spyOn(ClientConnection.prototype, 'send').mockImplementation(function (message) {
+    send.call(this, message);
+    if (message[0] === 'p') ended ??= end();
+  });
+  const { held, pending } = await managers.inspecting.inspect();
+  await ended;
+  expect([held.length, pending.length]).toEqual([1, REQUESTS]);
+  expect(held[0].held).not.toBe(null);
+  expect(held[0].token).not.toBe(null);
+  expect(pending.every((it) => it.token === null && it.held === null)).toBe(true);
+});
+
+test('no turn of the loop takes up more than a few hundred requests of a client', async () => {
+  const client = await RawClient.open(epoch);
+  const most = countPerTurn(BrokerTable.prototype, 'request');
+  const t = machineNow();
+  const requests = Array.from({ length: 5_000 }, (_, i) => [0, [i + 1, 'a', 0, t, null], 0, 0, t]);
+  client.hello('with many requests', requests);
+  expect(await client.call('isLocked', 'a', 1)).toBe(true);
+  expect(BrokerTable.prototype.request).toHaveBeenCalledTimes(5_000);
+  expect(most()).toBeLessThan(1_000);
+  client.close();
+});
+
+test('a request that comes during a long answer is granted before the answer ends', async () => {
+  const { inspecting, other } = managers;
+  const end = await fillTable();
   /** @type {string[]} */
   const sent = [];
   let granted;
@@ -67,9 +149,7 @@ test('a request that comes during a long answer is granted before the answer end
   const { pending } = await inspecting.inspect();
   await granted;
   expect(pending).toHaveLength(REQUESTS);
-  // The parts, with the grant among them, and the answer.
+  // The pages, with the grant among them, and the answer.
   expect(sent.join('')).toMatch(/^p+g[pd]*pa/);
-  stop.abort();
-  await ends;
-  held.release();
+  await end();
 });

@@ -6,6 +6,8 @@ const path = require('node:path');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { BrokerTable } = require('../../lib/backends/broker/server/broker-table.js');
 const { Journal, readLastJournal } = require('../../lib/backends/broker/server/journal.js');
+const { readLists } = require('../../lib/backends/local/lock-table.js');
+const { runAtOnce } = require('../../lib/sliced.js');
 
 let directory;
 let files;
@@ -47,9 +49,11 @@ function open(number) {
 }
 
 const view = ({ held, pending }) => [
-  held.map(({ name, clientId }) => `${name} ${clientId}`),
-  pending.map(({ name, clientId }) => `${name} ${clientId}`),
+  Array.from(held, ({ name, clientId }) => `${name} ${clientId}`),
+  Array.from(pending, ({ name, clientId }) => `${name} ${clientId}`),
 ];
+
+const inspect = (table) => runAtOnce(readLists(table.inspect(DETAILS)));
 
 /** A history that uses every kind of record; it stops before the last commit if asked to. */
 function play({ table, journal }) {
@@ -75,10 +79,10 @@ function play({ table, journal }) {
 test('the next broker has the same holders, places, tokens and losses', () => {
   const first = open(1);
   play(first);
-  const before = first.table.inspect(DETAILS);
+  const before = inspect(first.table);
   const { table } = open(2);
   expect(view(table.snapshot())).toEqual([['a two', 'b one', 'c two'], []]);
-  expect(table.inspect(DETAILS).held.map(({ token }) => token)).toEqual(
+  expect(inspect(table).held.map(({ token }) => token)).toEqual(
     before.held.map(({ token }) => token),
   );
   expect(table.sessions.get('two').entries.get(2).lossReason).toBe('stolen');
@@ -94,12 +98,12 @@ test('tokens of the next broker are above the tokens of the one before, also of 
   const first = open(1);
   const session = first.table.openSession('s', DETAILS);
   first.table.request(session, [1, 'a', 0, 1, null]);
-  const { token } = first.table.inspect(DETAILS).held[0];
+  const { token } = inspect(first.table).held[0];
   first.table.release(session, 1);
   first.journal.commit();
   const { table } = open(2);
   table.request(table.openSession('s', DETAILS), [2, 'a', 0, 2, null]);
-  expect(table.inspect(DETAILS).held[0].token).toBeGreaterThan(token);
+  expect(inspect(table).held[0].token).toBeGreaterThan(token);
 });
 
 test('every beginning of a journal is a state in which no request excludes wrongly', () => {
@@ -112,7 +116,7 @@ test('every beginning of a journal is a state in which no request excludes wrong
     const table = new BrokerTable(() => ({ add() {}, hasRoomFor: () => true }), 2);
     table.restore(readLastJournal(files, 2).records);
     table.processAll();
-    const names = table.snapshot().held.map(({ name }) => name);
+    const names = Array.from(table.snapshot().held, ({ name }) => name);
     expect(new Set(names).size).toBe(names.length); // all of these are exclusive, but one alone
   }
 });
@@ -187,7 +191,7 @@ test('after a damage tokens are above all that the journal may have named', () =
   const { table: next } = open(2);
   const grant = (ofTable, id) => {
     ofTable.request(ofTable.openSession('s', DETAILS), [id, `${id}`, 0, 1, null]);
-    return ofTable.inspect(DETAILS).held.at(-1).token;
+    return inspect(ofTable).held.at(-1).token;
   };
   const token = grant(table, 1);
   const [high, low] = [Number(token >> 32n) + 7, 5];
@@ -210,7 +214,7 @@ test('of two that both say they hold it, the later grant counts; the earlier one
     low,
   }));
   table.adopt(holds);
-  expect(table.inspect(DETAILS).held.map(({ token }) => Number(token & 0xffn))).toEqual([2, 4, 5]);
+  expect(inspect(table).held.map(({ token }) => Number(token & 0xffn))).toEqual([2, 4, 5]);
   const losses = [1, 2].map((id) => table.sessions.get('one').entries.get(id).lossReason);
   expect(losses).toEqual(['disconnected', 'disconnected']);
 });

@@ -146,7 +146,7 @@ class BrokerCalls {
    */
   receivePart(id, key, items) {
     const parts = this.#calls.get(id)?.parts;
-    if (parts !== undefined) parts[key] = parts[key]?.concat(items) ?? items;
+    if (parts !== undefined) for (const item of items) (parts[key] ??= []).push(item);
   }
 
   /**

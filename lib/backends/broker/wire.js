@@ -138,32 +138,32 @@ function toMessage(line) {
 
 // Lists that cross in several messages: a line has a limit of its length, a list of requests none.
 
-/** Escaped, a part takes at most six times as many bytes, and its last item as many again. */
-const PART_UNITS = 2 ** 18;
+/** Escaped, a page takes at most six times as many bytes, and its last item as many again. */
+const PAGE_UNITS = 2 ** 16;
 /** An item without its name and label, about. */
 const ITEM_UNITS = 256;
 
 /**
+ * Pages of bounded length. Yields the full ones, and returns the last one.
  * @template T
- * @param {T[]} list
+ * @param {Iterable<T>} list  read as far as the page needs it
  * @param {(item: T) => number} unitsOf  its texts
- * @returns {T[][]} parts of bounded length, at least one
+ * @returns {Generator<T[], T[], void>}
  */
-function toParts(list, unitsOf) {
+function* toPages(list, unitsOf) {
   /** @type {T[]} */
-  let part = [];
-  const parts = [part];
+  let page = [];
   let units = 0;
   for (const item of list) {
-    if (units >= PART_UNITS) {
-      part = [];
-      parts.push(part);
+    if (units >= PAGE_UNITS) {
+      yield page;
+      page = [];
       units = 0;
     }
-    part.push(item);
+    page.push(item);
     units += ITEM_UNITS + unitsOf(item);
   }
-  return parts;
+  return page;
 }
 
 /**
@@ -174,11 +174,13 @@ function toParts(list, unitsOf) {
  * @returns {unknown[][]}
  */
 function handshakeMessages(state, isHelper) {
-  const parts = toParts(state.requests, ([, [, name, , , extras]]) => {
+  const pages = toPages(state.requests, ([, [, name, , , extras]]) => {
     return name.length + (extras?.[2].length ?? 0);
   });
-  const requests = parts.pop();
-  return [...parts.map((part) => ['+', part]), ['hello', { ...state, requests }, isHelper]];
+  const messages = [];
+  let page = pages.next();
+  for (; !page.done; page = pages.next()) messages.push(['+', page.value]);
+  return [...messages, ['hello', { ...state, requests: page.value }, isHelper]];
 }
 
 // Tokens cross as strings, because JSON has no such values.
@@ -258,7 +260,7 @@ module.exports = {
   WireError,
   toLine,
   handshakeMessages,
-  toParts,
+  toPages,
   toDetail,
   toEvent,
   toInspection,

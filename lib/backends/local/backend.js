@@ -3,9 +3,10 @@
 const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
+const { runAtOnce, runSliced } = require('../../sliced.js');
 const { RESOLVED, apply, then } = require('../../time.js');
 const { createClientId } = require('../client-id.js');
-const { LocalLockTable } = require('./lock-table.js');
+const { LocalLockTable, readLists } = require('./lock-table.js');
 const { GRANTED, MISSED, QUEUED } = require('../outcome.js');
 const { createRoomChecks } = require('../stack-room.js');
 
@@ -127,12 +128,12 @@ class LocalBackend {
 
   snapshot() {
     this.#checkOpen();
-    return this.#table.snapshot();
+    return runAtOnce(readLists(this.#table.snapshot()));
   }
 
   inspect() {
     this.#checkOpen();
-    return this.#table.inspect(this);
+    return runSliced(readLists(this.#table.inspect(this)));
   }
 
   /**
@@ -142,7 +143,7 @@ class LocalBackend {
   async waitsOf(requestIds, options) {
     this.#checkOpen();
     const starts = requestIds.map((id) => /** @type {LockEntry} */ (this.#entries[id]));
-    return this.#table.waitsOf(starts, options, this);
+    return runSliced(readLists(this.#table.waitsOf(starts, options, this)));
   }
 
   /**

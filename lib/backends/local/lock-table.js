@@ -1,7 +1,7 @@
 'use strict';
 
 const { isGrantable } = require('../grantable.js');
-const { eachOf, runSliced } = require('../../sliced.js');
+const { eachOf } = require('../../sliced.js');
 const { clearTimeout, dateNow, performance, setTimeout } = require('../../time.js');
 const { TokenCounter } = require('./token-counter.js');
 
@@ -142,21 +142,24 @@ class LockEntry {
   }
 
   /**
-   * @param {number} now
-   * @param {LocalClock} clock
-   * @param {Viewer} viewer
+   * The details of a moment that may be past.
+   * @param {object} moment
+   * @param {number} moment.now
+   * @param {LocalClock} moment.clock
+   * @param {Viewer} moment.viewer
+   * @param {boolean} isHeld  at that moment; if not, it waited
    * @returns {LockDetail}
    */
-  detailAt(now, clock, viewer) {
-    const { isHeld, requestedAt, grantedAt, agent } = this;
-    const { extras, mode, name } = this.request;
+  detailAt({ now, clock, viewer }, isHeld) {
+    const { requestedAt, grantedAt, agent, request } = this;
+    const { extras, mode, name } = request;
     return {
       clientId: agent.clientId,
       mode,
       name,
       pid: agent.pidFor(viewer),
       threadId: agent.threadId,
-      token: this.token,
+      token: isHeld ? tokenOf(request) : null,
       label: extras?.label ?? '',
       callSite: extras?.callSite ?? '',
       limit: extras?.limit ?? 0,
@@ -164,7 +167,7 @@ class LockEntry {
       since: clock.toWall(requestedAt),
       waited: (isHeld ? grantedAt : now) - requestedAt,
       held: isHeld ? now - grantedAt : null,
-      requestId: this.request.backendId,
+      requestId: request.backendId,
       enclosingToken: extras?.enclosing === undefined ? null : tokenOf(extras.enclosing),
     };
   }
@@ -287,39 +290,60 @@ function reachableFrom(starts, entriesOf, { withQueues }) {
 }
 
 /**
- * Reads the requests that can be reached from some requests. One step, a walk over links, finds
- * them; their details are made in pieces. A request that has changed by then is left out, so all
- * that remains was there at the moment of the walk.
- * @param {LockEntry[]} starts  queued
- * @param {(agent: Agent) => Iterable<LockEntry>} entriesOf  the thread of an agent
- * @param {(entry: LockEntry) => LockDetail} describe
- * @param {WaitWalkOptions} options
- * @returns {Promise<WaitWalk>}
+ * Requests of one moment, in two lists.
+ * @template T
+ * @typedef {{ held: Iterable<T>, pending: Iterable<T> }} Lists  each is read once
  */
-async function walkWaits(starts, entriesOf, describe, options) {
-  const entries = [...reachableFrom(starts, entriesOf, options)].sort(byAge); // queues in order
-  const held = entries.filter((entry) => entry.isHeld);
-  const queued = entries.filter((entry) => entry.isQueued);
+
+/**
+ * Lists the requests of this moment. Each item is made when it is read, and shows this moment: all
+ * that it needs stays as it is, except for the list in which the request stands.
+ * @template T
+ * @param {Iterable<LockEntry>} entries  others than queued and held ones are left out
+ * @param {(entry: LockEntry, isHeld: boolean) => T} describe
+ * @returns {Lists<T>}
+ */
+function listMoment(entries, describe) {
+  /** @type {LockEntry[]} */
+  const held = [];
+  /** @type {LockEntry[]} */
+  const pending = [];
+  for (const entry of entries) {
+    if (entry.isHeld) held.push(entry);
+    else if (entry.isQueued) pending.push(entry);
+  }
   return {
-    held: await runSliced(describeAll(held, describe, (entry) => entry.isHeld)),
-    pending: await runSliced(describeAll(queued, describe, (entry) => entry.isQueued)),
-    isOneMoment: true,
+    held: map(held, (entry) => describe(entry, true)),
+    pending: map(pending, (entry) => describe(entry, false)),
   };
 }
 
 /**
- * @param {LockEntry[]} entries
- * @param {(entry: LockEntry) => LockDetail} describe
- * @param {(entry: LockEntry) => boolean} isStillSo
- * @returns {Generator<void, LockDetail[], void>}
+ * @template T
+ * @template U
+ * @param {Iterable<T>} items
+ * @param {(item: T) => U} toValue
+ * @returns {Generator<U, void, void>}
  */
-function* describeAll(entries, describe, isStillSo) {
-  /** @type {LockDetail[]} */
-  const details = [];
-  yield* eachOf(entries, (entry) => {
-    if (isStillSo(entry)) details.push(describe(entry));
-  });
-  return details;
+function* map(items, toValue) {
+  for (const item of items) yield toValue(item);
+}
+
+/**
+ * Reads both lists, in short steps.
+ * @template T
+ * @template {Lists<T>} L
+ * @param {L & Lists<T>} lists
+ * @returns {Generator<void, Omit<L, 'held' | 'pending'> & { held: T[], pending: T[] }, void>}
+ */
+function* readLists(lists) {
+  /** @type {T[]} */
+  const held = [];
+  /** @type {T[]} */
+  const pending = [];
+  yield* eachOf(lists.held, (item) => void held.push(item));
+  yield* eachOf(lists.pending, (item) => void pending.push(item));
+  return { ...lists, held, pending };
 }
 
 /**
@@ -549,7 +573,7 @@ class LocalLockTable {
 
   /** Standard: Web Locks, "snapshot the lock state" (#algorithm-snapshot-state). */
   snapshot() {
-    return this.#list((entry) => entry.info);
+    return listMoment(this.#entries(), (entry) => entry.info);
   }
 
   /**
@@ -557,21 +581,20 @@ class LocalLockTable {
    * @param {Viewer} viewer
    */
   inspect(viewer) {
-    const now = this.#clock.now();
-    return this.#list((entry) => entry.detailAt(now, this.#clock, viewer));
+    return listMoment(this.#entries(), this.#describer(viewer));
   }
 
   /**
+   * Lists the requests that can be reached from some requests: one step, a walk over links.
    * @param {LockEntry[]} starts
-   * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
+   * @param {WaitWalkOptions} options
    * @param {Viewer} viewer
    * @param {(agent: Agent) => Iterable<LockEntry>} [entriesOf]  the thread of an agent
    */
   waitsOf(starts, options, viewer, entriesOf = () => this.#entries()) {
     const queued = starts.filter((entry) => entry?.isQueued);
-    const describe = (/** @type {LockEntry} */ entry) =>
-      entry.detailAt(this.#clock.now(), this.#clock, viewer);
-    return walkWaits(queued, entriesOf, describe, options);
+    const found = [...reachableFrom(queued, entriesOf, options)].sort(byAge); // queues in order
+    return { ...listMoment(found, this.#describer(viewer)), isOneMoment: true };
   }
 
   /**
@@ -580,12 +603,22 @@ class LocalLockTable {
    * @param {Viewer} viewer
    */
   holdersOf(name, max, viewer) {
-    const held = [];
+    const describe = this.#describer(viewer);
+    const details = [];
     for (const entry of this.#resources.get(name)?.held ?? []) {
-      if (held.length === max) break;
-      held.push(entry);
+      if (details.length === max) break;
+      details.push(describe(entry, true));
     }
-    return held.map((entry) => entry.detailAt(this.#clock.now(), this.#clock, viewer));
+    return details;
+  }
+
+  /**
+   * @param {Viewer} viewer
+   * @returns {(entry: LockEntry, isHeld: boolean) => LockDetail} of this moment
+   */
+  #describer(viewer) {
+    const moment = { now: this.#clock.now(), clock: this.#clock, viewer };
+    return (entry, isHeld) => entry.detailAt(moment, isHeld);
   }
 
   /**
@@ -646,23 +679,6 @@ class LocalLockTable {
   /** Grants every restored request that is grantable. */
   processAll() {
     for (const resource of [...this.#resources.values()]) this.#afterRemoval(resource);
-  }
-
-  /**
-   * @template T
-   * @param {(entry: LockEntry) => T} describe
-   * @returns {{ held: T[], pending: T[] }}
-   */
-  #list(describe) {
-    /** @type {T[]} */
-    const held = [];
-    /** @type {T[]} */
-    const pending = [];
-    for (const resource of this.#resources.values()) {
-      for (const entry of resource.held) held.push(describe(entry));
-      for (const entry of resource.queue) pending.push(describe(entry));
-    }
-    return { held, pending };
   }
 
   *#entries() {
@@ -791,4 +807,4 @@ const isEarlier = (a, b) => a.requestedAt < b.requestedAt;
  */
 const isGrantedEarlier = (a, b) => a.grantedAt < b.grantedAt;
 
-module.exports = { EntryList, LockEntry, LockResource, tokenOf, walkWaits, LocalLockTable };
+module.exports = { EntryList, LockEntry, LockResource, LocalLockTable, map, readLists, tokenOf };

@@ -81,6 +81,10 @@ const openReadingBarrier = (files) =>
  * One step that a client wants, with the time at which it was wanted.
  * @typedef {{ t: number, apply: () => void }} Step
  */
+/** @typedef {Step & { report: import('./recovery.js').Report }} ReportStep */
+
+/** The most steps of one turn of the loop, as when a client reconnects with many requests. */
+const MAX_STEPS = 256;
 
 /**
  * Puts the steps of all connections in the order of real time. A message that was written before
@@ -91,6 +95,7 @@ const openReadingBarrier = (files) =>
 class StepQueue {
   /** @type {Step[]} */
   #steps = [];
+  #isInOrder = true;
   #isScheduled = false;
   #isPaused = false;
   #isReading = false;
@@ -111,6 +116,7 @@ class StepQueue {
 
   /** @param {Step} step */
   add(step) {
+    if (step.t < (this.#steps.at(-1)?.t ?? -Infinity)) this.#isInOrder = false;
     this.#steps.push(step);
     if (!this.#isReading) this.#schedule();
   }
@@ -148,11 +154,12 @@ class StepQueue {
 
   /** @param {number} end */
   #runUntil(end) {
-    const due = this.#steps.filter(({ t }) => t <= end);
+    if (!this.#isInOrder) this.#steps.sort((a, b) => a.t - b.t);
+    this.#isInOrder = true;
+    const due = this.#steps.slice(0, MAX_STEPS).filter(({ t }) => t <= end);
     if (due.length === 0) return;
-    this.#steps = this.#steps.filter(({ t }) => t > end);
-    due.sort((a, b) => a.t - b.t);
-    this.#run(due);
+    this.#steps.splice(0, due.length);
+    this.#run(due); // the others stay the first ones: what comes meanwhile takes its place by time
   }
 }
 
@@ -397,9 +404,9 @@ class Broker {
    * of its client may have kept something back; what it says may have been overtaken by its client.
    * @param {ClientConnection} connection
    * @param {any} state
-   * @param {boolean} isHelper
+   * @param {Map<number, ReportStep>} reports  by the numbers of the requests
    */
-  handshake(connection, state, isHelper) {
+  handshake(connection, state, reports) {
     const known = connection.session;
     if (known !== undefined && (known.isOver || known.id !== state.session)) {
       connection.destroy(); // of one client, as long as that lives
@@ -415,13 +422,14 @@ class Broker {
       connection.send(['over', ...this.#rejection]);
       return;
     }
-    this.#onConnected(session, isHelper ? undefined : state.requests);
+    const { isHelper } = connection;
+    this.#onConnected(session, isHelper ? undefined : reports);
     if (!isHelper && session.outlet !== connection) {
       const { outlet } = session;
       session.outlet = connection;
       if (outlet !== undefined) /** @type {ClientConnection} */ (outlet).destroy();
     }
-    this.#merge(session, connection, { ...state, isHelper });
+    this.#merge(session, state.upTo, isHelper, reports);
     this.#serveIfAllAreBack();
     this.#commitSoon();
   }
@@ -443,41 +451,49 @@ class Broker {
 
   /**
    * @param {Session} session
-   * @param {any[] | undefined} requests  undefined: the client's own thread has not sent them
+   * @param {Map<number, ReportStep> | undefined} reports  undefined: the client's own thread has
+   *   not sent them
    */
-  #onConnected(session, requests) {
+  #onConnected(session, reports) {
     if (this.#recovery !== undefined) {
-      if (requests === undefined) return; // what a helper thread knows may be old
-      this.#recovery.addReport(session, requests);
+      if (reports === undefined) return; // what a helper thread knows may be old
+      this.#recovery.addReport(session, reports.values());
     }
     this.#lifelines.onConnected(session);
   }
 
   /**
    * @param {Session} session
-   * @param {ClientConnection} connection
-   * @param {any} state
+   * @param {number} upTo
+   * @param {boolean} isHelper
+   * @param {Map<number, ReportStep>} reports
    */
-  #merge(session, connection, { requests, upTo, isHelper }) {
-    const listed = new Set(requests.map((/** @type {any} */ [, fields]) => fields[0]));
-    for (const id of [...session.entries.keys()]) {
-      if (id <= upTo && !listed.has(id)) this.table.cancel(session, id, false);
+  #merge(session, upTo, isHelper, reports) {
+    for (const id of session.entries.keys()) {
+      if (id <= upTo && !reports.has(id)) this.table.cancel(session, id, false);
     }
     session.maxId = Math.max(session.maxId, upTo);
     if (!isHelper) session.decidedUpTo = Math.max(session.decidedUpTo, upTo);
-    const now = machineNow();
-    for (const [view, fields, high, low, at] of requests) {
-      const t = Math.min(at, now);
-      this.addStep({
-        t,
-        apply: () => {
-          // The client has reconnected since and sent its state again, or its session has ended.
-          if (session.isOver || (!isHelper && session.outlet !== connection)) return;
-          const isNew = !isHelper || fields[0] > session.decidedUpTo;
-          mergeOne(this.table, session, connection, { view, fields, high, low, isNew });
-        },
-      });
-    }
+    for (const step of reports.values()) this.addStep(step);
+  }
+
+  /**
+   * A client's word on one of its requests, as a step that merges it with the table.
+   * @param {ClientConnection} connection
+   * @param {import('./recovery.js').Report} report
+   * @param {number} t  since when it is so
+   * @returns {ReportStep}
+   */
+  toStep(connection, report, t) {
+    const apply = () => {
+      const session = /** @type {Session} */ (connection.session);
+      const { isHelper } = connection;
+      // The client has reconnected since and sent its state again, or its session has ended.
+      if (session.isOver || (!isHelper && session.outlet !== connection)) return;
+      const isNew = !isHelper || report.fields[0] > session.decidedUpTo;
+      mergeOne(this.table, session, connection, { ...report, isNew });
+    };
+    return { t, apply, report };
   }
 
   /** @param {Step} step */

@@ -1,8 +1,9 @@
 'use strict';
 
+const { map } = require('../../local/lock-table.js');
 const { WaitPath } = require('../../wait-path.js');
 const {
-  toParts,
+  toPages,
   toPlain,
   isProof,
   newNonce,
@@ -59,9 +60,9 @@ const ANSWERS = {
 
   inspect: (table, session, _argument, reply) => reply(toPlainLists(table.inspect(session))),
 
-  async waitsOf(table, session, [ids, withQueues], reply) {
+  waitsOf(table, session, [ids, withQueues], reply) {
     const known = Array.isArray(ids) ? ids : []; // without a list the client has no requests
-    reply(toPlainLists(await table.waitsOf(session, known, { withQueues })));
+    reply(toPlainLists(table.waitsOf(session, known, { withQueues })));
   },
 
   /** Without the name, which may be longer than an answer to a blocked thread. */
@@ -148,42 +149,37 @@ function answerCall(table, connection, { call, what, argument }) {
   }
 }
 
-/** @param {{ held: any[], pending: any[] }} lists */
+/** @param {import('../../local/lock-table.js').Lists<any>} lists */
 const toPlainLists = ({ held, pending, ...rest }) => ({
   ...rest,
-  held: held.map(toPlain),
-  pending: pending.map(toPlain),
+  held: map(held, toPlain),
+  pending: map(pending, toPlain),
 });
 
 /** @param {any} item  a detail, an event, or a word of an answer */
 const unitsOf = (item) => (item?.name?.length ?? 0) + (item?.label?.length ?? 0);
 
 /**
- * A long list goes before the answer, in parts: others are served between two of them.
+ * A long list goes before the answer, in pages. Others are served between two of them, and each
+ * page is made only then.
  * @param {ClientConnection} connection
  * @param {number} call
- * @param {any} value
+ * @param {any} value  its lists may be any iterables
  */
 async function sendAnswer(connection, call, value) {
-  /** @type {[key: string, items: unknown[]][]} */
-  const parts = [];
-  const shorten = (/** @type {string} */ key, /** @type {unknown[]} */ list) => {
-    const ofList = toParts(list, unitsOf);
-    const last = ofList.pop();
-    for (const part of ofList) parts.push([key, part]);
-    return last;
-  };
-  let rest = value;
-  if (Array.isArray(value)) rest = shorten('', value);
-  else if (Array.isArray(value?.held)) {
-    const held = shorten('held', value.held);
-    rest = { ...value, held, pending: shorten('pending', value.pending) };
+  const isList = Array.isArray(value);
+  const answer = isList || value?.held === undefined ? { '': value } : { ...value };
+  const keys = isList ? [''] : ['held', 'pending'].filter((key) => key in answer);
+  for (const key of keys) {
+    const pages = toPages(answer[key], unitsOf);
+    let page = pages.next();
+    for (; !page.done; page = pages.next()) {
+      connection.send(['p', call, key, page.value]);
+      await connection.afterSending();
+    }
+    answer[key] = page.value;
   }
-  for (const [key, items] of parts) {
-    connection.send(['p', call, key, items]);
-    await connection.afterSending();
-  }
-  connection.send(['a', call, rest]);
+  connection.send(['a', call, '' in answer ? answer[''] : answer]);
 }
 
 /** @param {unknown} what */
@@ -203,6 +199,8 @@ const LIFE_MS = 1000;
 class ClientConnection {
   /** @type {Session | undefined} after hello */
   session = undefined;
+  /** It is of the thread that is asked while the client's own one is blocked. */
+  isHelper = false;
   #broker;
   #socket;
   #nonce = newNonce();
@@ -212,8 +210,8 @@ class ClientConnection {
   #out = [];
   #lastT = 0;
   #lastSentAt = 0;
-  /** @type {any[]} requests that go with the hello that follows */
-  #requestParts = [];
+  /** @type {Map<number, import('./broker.js').ReportStep>} that go with the hello that follows */
+  #reports = new Map();
   /** @type {any[][]} calls that go with it, too */
   #earlyCalls = [];
   #reader = new LineReader((message) => this.#receive(message));
@@ -325,10 +323,18 @@ class ClientConnection {
     this.flush();
   }
 
-  /** @param {any} requests */
+  /** @param {any} requests  a page of them */
   #addRequests(requests) {
     if (!Array.isArray(requests)) throw new WireError('requests that are no list');
-    for (const request of requests) this.#requestParts.push(request);
+    const now = machineNow();
+    for (const request of requests) {
+      checkReport(request);
+      const [view, fields, high, low, at] = request;
+      // If a client has another clock, its times are right to one exchange only.
+      fields[3] = Math.min(fields[3], now);
+      const step = this.#broker.toStep(this, { view, fields, high, low }, Math.min(at, now));
+      this.#reports.set(fields[0], step);
+    }
   }
 
   /**
@@ -336,13 +342,12 @@ class ClientConnection {
    * @param {any} isHelper  the connection is of the helper thread
    */
   #handshake(state, isHelper) {
-    if (Array.isArray(state?.requests)) state.requests = this.#requestParts.concat(state.requests);
-    this.#requestParts = [];
     checkState(state);
-    const now = machineNow();
-    // If a client has another clock, its times are right to one exchange only.
-    for (const [, fields] of state.requests) fields[3] = Math.min(fields[3], now);
-    this.#broker.handshake(this, state, isHelper === true);
+    this.#addRequests(state.requests);
+    const reports = this.#reports;
+    this.#reports = new Map();
+    this.isHelper = isHelper === true;
+    this.#broker.handshake(this, state, reports);
     const calls = this.#earlyCalls.splice(0);
     if (this.session !== undefined) for (const call of calls) this.#call(call);
   }
@@ -433,17 +438,18 @@ function checkFields([id, name, flags, t, extras]) {
 /** @param {any} state */
 function checkState(state) {
   const { session, clientId, lifeline, thread, pidNamespace } = state ?? {};
-  const { pid, threadId, upTo, requests } = state ?? {};
+  const { pid, threadId, upTo } = state ?? {};
   numbers([pid, threadId, upTo], 3);
   for (const text of [session, clientId, lifeline, thread, pidNamespace]) {
     if (typeof text !== 'string' || text.length > MAX_TEXT) throw new WireError('a bad hello');
   }
-  if (!Array.isArray(requests)) throw new WireError('a hello without requests');
-  for (const [view, fields, high, low, at] of requests) {
-    numbers([view, high, low, at], 4);
-    checkFields(fields);
-    if (view < VIEW.WAITING || view > VIEW.RELEASING) throw new WireError('an unknown view');
-  }
+}
+
+/** @param {any} report  see mergeOne() */
+function checkReport([view, fields, high, low, at]) {
+  numbers([view, high, low, at], 4);
+  checkFields(fields);
+  if (view < VIEW.WAITING || view > VIEW.RELEASING) throw new WireError('an unknown view');
 }
 
 const MAX_TEXT = 4096;

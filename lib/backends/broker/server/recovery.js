@@ -143,7 +143,6 @@ class SessionLifelines {
  * @property {import('./broker-table.js').RequestFields} fields
  * @property {number} high
  * @property {number} low
- * @property {boolean} isNew  it is requested if the table does not know it
  */
 
 /**
@@ -151,7 +150,7 @@ class SessionLifelines {
  * @param {BrokerTable} table
  * @param {Session} session
  * @param {ClientConnection} connection
- * @param {Report} report
+ * @param {Report & { isNew: boolean }} report  new: requested if the table does not know it
  */
 function mergeOne(table, session, connection, { view, fields, high, low, isNew }) {
   const [id] = fields;
@@ -225,15 +224,15 @@ class ClientRecovery {
    * A client's own thread has reconnected. It has read all messages of the dead broker, so its
    * locks are complete.
    * @param {Session} session
-   * @param {[view: number, fields: RequestFields, high: number, low: number, at: number][]}
-   *   requests
+   * @param {Iterable<{ report: Report }>} reports
    */
-  addReport(session, requests) {
-    const held = requests.filter(([view]) => view === VIEW.HELD);
-    this.#holds.set(
-      session,
-      held.map(([, fields, high, low]) => ({ session, fields, high, low })),
-    );
+  addReport(session, reports) {
+    /** @type {Hold[]} */
+    const holds = [];
+    for (const { report } of reports) {
+      if (report.view === VIEW.HELD) holds.push({ session, ...report });
+    }
+    this.#holds.set(session, holds);
     this.#missing.delete(session.lifeline);
   }
 
