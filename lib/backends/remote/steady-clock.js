@@ -1,7 +1,7 @@
 'use strict';
 
 const { uptime } = require('node:os');
-const { hrtimeNs, performance } = require('../../time.js');
+const { dateNow, hrtimeNs, performance } = require('../../time.js');
 
 /** The most that `uptime()` may be rounded by. */
 const ROUNDING_MS = 1000;
@@ -14,7 +14,26 @@ const threadsNow =
   bun === undefined && deno === undefined
     ? () => Number(hrtimeNs()) / NS_PER_MS
     : () => performance.timeOrigin + performance.now();
-const bootNow = () => uptime() * 1000;
+
+/** How far the wall clock moves beside the running one before `uptime()` is read again. */
+const MOVED_MS = 100;
+let wallOffset = Number.NaN;
+let bootOffset = 0;
+
+/**
+ * Milliseconds since the boot, with the time that the machine was suspended. `uptime()` opens a
+ * file of the kernel, which takes 15 µs. A suspension moves the wall clock, so `uptime()` is read
+ * only when the wall clock was moved, or set.
+ */
+function bootNow() {
+  const running = threadsNow();
+  const offset = dateNow() - running;
+  if (!(Math.abs(offset - wallOffset) <= MOVED_MS)) {
+    wallOffset = offset; // first: a suspension from here on moves it again
+    bootOffset = uptime() * 1000 - threadsNow();
+  }
+  return running + bootOffset;
+}
 
 const startedAt = threadsNow();
 const upAt = bootNow();
