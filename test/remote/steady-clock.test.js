@@ -19,7 +19,7 @@ const { isPast, steadyNow, toSharedEnd } = require('../../lib/backends/remote/st
 
 const HOUR_MS = 3_600_000;
 
-/** The wall clock and the time since the boot go on, the clock of the process does not. */
+/** The wall clock and the time since the boot advance, the clock of the process does not. */
 function suspend(ms) {
   mockUptime += ms / 1000;
   mockWallAhead += ms;

@@ -22,6 +22,8 @@ const { isAnswer } = require('./postgres-errors.js');
 
 /** A call that the session makes often; the server plans each once. */
 const CALLS = {
+  enter: 'SELECT holdfast.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+  leave: 'SELECT holdfast.leave($1, $2, $3, $4, $5, $6)',
   step: 'SELECT holdfast.step($1, $2, $3, $4)',
   expire: 'SELECT holdfast.expire($1, $2, $3, $4)',
   bury: 'SELECT holdfast.bury($1, $2, $3, $4)',
@@ -165,7 +167,7 @@ class PostgresSession {
     await this.#client.query(`LISTEN holdfast_${session}`);
     this.id = String(session);
     this.#checkedAt = steadyNow();
-    this.#extend(start);
+    this.#extend(start, this.#checkedAt);
     this.#timers = [
       setInterval(() => void this.#ping(), ttlMs / 3),
       setInterval(() => this.#checkValidity(), ttlMs / 20),
@@ -369,10 +371,8 @@ class PostgresSession {
 
   /** @param {Operation[]} operations */
   async #step(operations) {
-    const [bucket, own, epoch] = this.#own;
-    const args = JSON.stringify(operations.map((it) => it.args));
     try {
-      const [[answers]] = await this.#send(toQuery('step'), [bucket, own, epoch, args]);
+      const answers = await this.#answersTo(operations);
       for (const [index, { onAnswer }] of operations.entries()) onAnswer(answers[index]);
     } catch (error) {
       if (error instanceof SessionLost) return;
@@ -380,6 +380,24 @@ class PostgresSession {
       if (operations.length === 1) operations[0].onError(error);
       else for (const one of operations) await this.#step([one]);
     }
+  }
+
+  /**
+   * A single one is a call without JSON: it takes the server a seventh less.
+   * @param {Operation[]} operations
+   * @returns {Promise<(string | null)[]>}
+   */
+  async #answersTo(operations) {
+    const [bucket, own, epoch] = this.#own;
+    if (operations.length > 1) {
+      const args = JSON.stringify(operations.map((it) => it.args));
+      const [[answers]] = await this.#send(toQuery('step'), [bucket, own, epoch, args]);
+      return answers;
+    }
+    const [[kind, key, ...args]] = operations.map((it) => it.args);
+    const query = toQuery(kind === 'e' ? 'enter' : 'leave');
+    const [[answer]] = await this.#send(query, [bucket, key, own, epoch, ...args]);
+    return [answer];
   }
 
   /**
@@ -416,9 +434,10 @@ class PostgresSession {
     const of = typeof query === 'string' ? { text: query } : query;
     try {
       const { rows } = await this.#client.query({ ...of, values, rowMode: 'array' });
+      const now = steadyNow();
       this.#counts.roundTrips += 1;
-      this.#counts.roundTripMs += steadyNow() - start;
-      if (this.id !== '') this.#extend(start);
+      this.#counts.roundTripMs += now - start;
+      if (this.id !== '') this.#extend(start, now);
       return rows;
     } catch (error) {
       if (!this.isOver && isAnswer(error)) throw error;
@@ -621,11 +640,14 @@ class PostgresSession {
     return this.#pinging;
   }
 
-  /** @param {number} start  of a call that was answered */
-  #extend(start) {
+  /**
+   * @param {number} start  of a call that was answered
+   * @param {number} now
+   */
+  #extend(start, now) {
     const { ttlMs } = this.#options;
     this.#validUntil = Math.max(this.#validUntil, start + VALID_PART * ttlMs);
-    this.#host.onExtended(this.#validUntil - steadyNow());
+    this.#host.onExtended(this.#validUntil - now);
   }
 
   /**
