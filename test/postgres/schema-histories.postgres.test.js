@@ -112,8 +112,7 @@ class Player {
 
   /** Does it in the reference. @returns the operation for step(), and the expected answer */
   #enter({ key, mode: anyMode, limit, way, hasHoldLimit }, at) {
-    // After a shared steal, the functions grant shared requests behind it at the next call that
-    // finds the lock taken, the reference at the next release.
+    // request() refuses a shared steal, as the standard says.
     const mode = way === 'steal' ? 'exclusive' : anyMode;
     const { agent } = this.#members[at];
     const id = (this.#count += 1);

@@ -399,7 +399,8 @@ BEGIN
   RETURN first_waiting - 1;
 END $$;
 
--- Standard: Web Locks, "request a lock". in_flags: 1 ifAvailable, 2 steal. Returns
+-- Standard: Web Locks, "request a lock". in_flags: 1 ifAvailable, 2 steal, which is exclusive.
+-- Returns
 --   g <token>         the request holds the lock
 --   m                 it was not available
 --   w <session> <ms>  it waits: its blocker (0: the own session) and the time to the next hold
