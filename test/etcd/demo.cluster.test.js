@@ -54,7 +54,7 @@ afterEach(async () => {
     leader.start(cluster.members, 'existing');
     await cluster.untilHealthy();
     // The last one to exit may not have had the second that it waits for the cluster.
-    await cluster.revokeLeases();
+    await cluster.endSessions();
     while ((await cluster.keys()).length > 0) await sleep(200);
   },
 );

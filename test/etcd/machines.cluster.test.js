@@ -4,13 +4,13 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
-const { EtcdStorm } = require('../support/etcd-stress.js');
+const { Storm } = require('../support/storm.js');
 const { FalseClock, JUMPS, canSetClocks } = require('../support/false-clock.js');
 const { canSlowDisks, slowDiskOf } = require('../support/slow-disk.js');
 const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 // Stress tests over faults that only root can cause on machines: a cable is unplugged, a disk is
-// slow, a clock is set. The rules are in stress.cluster.test.js.
+// slow, a clock is set. The rules are in storm.cluster.test.js.
 
 const ROUNDS = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? 3);
 /** An election takes one to two seconds. */
@@ -37,7 +37,7 @@ async function startOnMachines() {
   const machines = Array.from({ length: 3 }, () => network.addMachine());
   const hosts = machines.map((it) => ({ ...it, clientPort: 2379, peerPort: 2380 }));
   cluster = await EtcdCluster.start({ hosts, launch: control.launch });
-  storm = new EtcdStorm(cluster);
+  storm = new Storm(cluster);
   const clients = Array.from({ length: 2 }, () => network.addMachine());
   for (const [index, { launch }] of [...clients, ...clients].entries()) {
     const env = { HOLDFAST_DIR: storm.homeOf(`machine ${index % 2}`) };
@@ -86,7 +86,7 @@ describe('the disk of the leader takes a second for each write', () => {
   ])('%s', async (_what, extra) => {
     const stays = extra.length > 0;
     cluster = await EtcdCluster.start({ size: 3, extra });
-    storm = new EtcdStorm(cluster);
+    storm = new Storm(cluster);
     for (let i = 0; i < 4; i += 1) storm.add({ url: cluster.url('storm', TTL) });
     await storm.untilAllProgress();
     for (let round = 0; round < (stays ? 1 : ROUNDS); round += 1) {
@@ -111,7 +111,7 @@ testIf(canSetClocks)('the wall clocks of all processes are set forth and back', 
     const clock = new FalseClock(path.join(directory, 'clock'));
     const { env } = clock;
     cluster = await EtcdCluster.start();
-    storm = new EtcdStorm(cluster);
+    storm = new Storm(cluster);
     // Longer leases than the processes of a busy machine ever wait for their turn.
     for (let i = 0; i < 4; i += 1) storm.add({ url: cluster.url('storm', '?ttl=30'), env });
     await storm.untilAllProgress();

@@ -1,7 +1,7 @@
 'use strict';
 
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
-const { EtcdStorm } = require('../support/etcd-stress.js');
+const { Storm } = require('../support/storm.js');
 const { FenceJudge } = require('../support/fence-judge.js');
 const { ClusterGate } = require('../support/tcp-gate.js');
 
@@ -24,11 +24,11 @@ let storm;
  * @param {object} options
  * @param {number} [options.size]  of the cluster
  * @param {string} [options.ttl]  of the sessions
- * @param {(url: string) => import('../support/etcd-stress.js').Place[]} [options.places]
+ * @param {(url: string) => import('../support/storm.js').Place[]} [options.places]
  */
 async function start({ size = 1, ttl = TTL, setups } = {}) {
   cluster = await EtcdCluster.start({ size });
-  storm = new EtcdStorm(cluster);
+  storm = new Storm(cluster);
   const url = cluster.url('storm', ttl);
   const all = setups?.(url) ?? Array.from({ length: PROCESSES }, () => ({ url }));
   for (const setup of all) storm.add(setup);
@@ -108,7 +108,7 @@ test('every member is replaced by an empty one: no lock is lost', async () => {
 test('tokens of authentication become invalid, again and again', async () => {
   cluster = await EtcdCluster.start({ extra: ['--bcrypt-cost', '4'] });
   const asUser = await cluster.requireUser('storm');
-  storm = new EtcdStorm(cluster);
+  storm = new Storm(cluster);
   const url = asUser(cluster.url('storm', LONG_TTL));
   for (let i = 0; i < PROCESSES; i += 1) storm.add({ url });
   await storm.untilAllProgress();
@@ -137,7 +137,7 @@ test('tokens of authentication become invalid, again and again', async () => {
 
 test.each(SIZES)('all leases are revoked, members: %i', async (size) => {
   await start({ size });
-  const ends = await doHarm(() => storm.revokeAll());
+  const ends = await doHarm(() => storm.endSessions());
   for (const { lost } of ends) expect(lost).toBeGreaterThan(0);
 });
 
@@ -176,7 +176,7 @@ test('all connections are reset, again and again', async () => {
   cluster = await EtcdCluster.start({ size: 3 });
   const gate = await ClusterGate.open(cluster);
   try {
-    storm = new EtcdStorm(cluster);
+    storm = new Storm(cluster);
     for (let i = 0; i < PROCESSES; i += 1) storm.add({ url: gate.url('storm', TTL) });
     await storm.untilAllProgress();
     const ends = await doHarm(async () => {
@@ -195,7 +195,7 @@ test('revisions are compacted away that a watch has not seen', async () => {
   cluster = await EtcdCluster.start();
   const gate = await ClusterGate.open(cluster);
   try {
-    storm = new EtcdStorm(cluster);
+    storm = new Storm(cluster);
     const late = { url: gate.url('storm', '?ttl=20'), isWatching: true };
     for (const setup of [late, late, { url: cluster.url('storm', TTL) }]) storm.add(setup);
     await storm.untilAllProgress();
@@ -233,4 +233,11 @@ test('the judge finds a second holder, an old token, and a loss that was not rep
   judge.excuse(8, 8n);
   expect(judge.enter(call(9, 9))).toBe(true);
   expect(judge.faults).toHaveLength(2);
+  for (const [index, order] of [1, 3, 2].entries()) {
+    expect(judge.enter({ ...call(10, 10 + index, 'shared'), order })).toBe(true);
+  }
+  expect(judge.faults.slice(2)).toEqual([
+    'F1 a: 10:10 beside 9:9',
+    'F4 a: 10:12 is request 2 of its process',
+  ]);
 });

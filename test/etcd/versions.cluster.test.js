@@ -1,7 +1,7 @@
 'use strict';
 
 const { EtcdCluster } = require('../support/etcd-cluster.js');
-const { EtcdStorm } = require('../support/etcd-stress.js');
+const { Storm } = require('../support/storm.js');
 
 // The clients of a cluster are upgraded one by one: processes of two versions share its locks.
 // `npm test -- etcd --beside REV` makes the tree of the other version.
@@ -22,7 +22,7 @@ afterEach(async () => {
   'processes are exchanged one by one for processes of this version, and back',
   async () => {
     cluster = await EtcdCluster.start({ size: 3 });
-    storm = new EtcdStorm(cluster);
+    storm = new Storm(cluster);
     const setup = { url: cluster.url('storm', '?ttl=20'), isWatching: true };
     const old = { ...setup, tree: OTHER };
     for (let i = 0; i < PROCESSES; i += 1) storm.add(old);

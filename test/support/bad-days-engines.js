@@ -1,13 +1,14 @@
 'use strict';
 
 const { spawn } = require('node:child_process');
-const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks, signalBroker, suspendBroker } = require('./broker-process.js');
 const { EtcdCluster, sleep } = require('./etcd-cluster.js');
+const { fillFile } = require('./full-disk.js');
 const { PostgresServer } = require('./postgres-server.js');
 
 // The engines of the suite of bad days: each can be silenced, killed and filled.
@@ -143,16 +144,7 @@ class Engine {
 
   /** The disk of the engine takes no byte more. @param {number} pid  of a program on it */
   async fill(pid) {
-    const file = this.filler(pid);
-    writeFileSync(file, '');
-    for (let bytes = DISK_BYTES; bytes >= 1;) {
-      try {
-        writeFileSync(file, Buffer.alloc(bytes, 1), { flag: 'a' });
-      } catch (error) {
-        if (error.code !== 'ENOSPC') throw error;
-        bytes = Math.floor(bytes / 2);
-      }
-    }
+    fillFile(this.filler(pid), DISK_BYTES);
   }
 
   /** @param {number} pid */

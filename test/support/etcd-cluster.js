@@ -86,7 +86,12 @@ class EtcdCluster {
 
   /** @param {string} [prefix] */
   url(prefix = 'test', query = '') {
-    return `etcd://${this.endpoints.join(',')}/${prefix}${query}`;
+    return this.urlOf(this.endpoints, prefix, query);
+  }
+
+  /** @param {string[]} endpoints  of other servers that lead to the members */
+  urlOf(endpoints, prefix, query = '') {
+    return `etcd://${endpoints.join(',')}/${prefix}${query}`;
   }
 
   /** Makes the commands from now on with these rights. @param {string[]} rights */
@@ -245,7 +250,13 @@ class EtcdCluster {
     return BigInt(JSON.parse(text).header.revision);
   }
 
-  async revokeLeases() {
+  /** The greatest token that was given so far. */
+  lastToken() {
+    return this.revision();
+  }
+
+  /** Revokes all leases. */
+  async endSessions() {
     const text = await this.insist('lease', 'list', '-w', 'json');
     const leases = text.match(/(?<="id":)\d+/g) ?? []; // more than a JavaScript number has
     await Promise.all(

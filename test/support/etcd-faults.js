@@ -1,8 +1,8 @@
 'use strict';
 
 const { sleep } = require('./etcd-cluster.js');
-const { JUMPS } = require('./false-clock.js');
 const { slowDiskOf } = require('./slow-disk.js');
+const { cutOff, faultsOfClients } = require('./storm-faults.js');
 
 /** Longer than an election takes. */
 const ELECTION_MS = 4_000;
@@ -10,16 +10,13 @@ const ELECTION_MS = 4_000;
 const TOO_LONG_MS = 7_000;
 
 /**
- * @typedef {object} Equipment
+ * @typedef {object} EtcdEquipment
  * @property {import('./etcd-cluster.js').EtcdCluster} cluster
- * @property {import('./etcd-stress.js').EtcdStorm} storm
- * @property {(below: number) => number} random
- * @property {import('./tcp-gate.js').ClusterGate} [gate]  between the processes and the cluster
  * @property {(member: object) => import('./test-network.js').Machine} [machineOf]  of a member
- * @property {import('./test-network.js').Machine[]} [clients]  machines of processes
- * @property {import('./false-clock.js').FalseClock} [clock]  of the processes
  * @property {boolean} [hasUsers]
  * @property {boolean} [canSlowDisks]
+ *
+ * @typedef {Omit<import('./storm-faults.js').Equipment, 'tooLongMs'> & EtcdEquipment} Equipment
  */
 
 /**
@@ -38,26 +35,19 @@ class EtcdFaults {
     this.#with = equipment;
   }
 
-  /** Those that this equipment allows. @returns {Record<string, () => Promise<void>>} */
+  /** Those that this equipment allows. @returns {import('./storm-faults.js').Faults} */
   get all() {
-    const { cluster, gate, machineOf, clock, hasUsers, canSlowDisks } = this.#with;
+    const { cluster, machineOf, hasUsers, canSlowDisks } = this.#with;
     return {
-      'a process is killed': () => this.#killProcess(),
-      'a process is stopped': () => this.#stopProcess(),
+      ...faultsOfClients({ ...this.#with, tooLongMs: TOO_LONG_MS }),
       'the leader is killed': () => this.#toLeader((it) => this.#killMember(it)),
       'a member is stopped': () => this.#toMember((it) => this.#stopMember(it)),
       'a member is replaced': () => this.#toMember((it) => cluster.replace(it)),
-      'all leases are revoked': () => cluster.revokeLeases(),
+      'all leases are revoked': () => cluster.endSessions(),
       'revisions are compacted away': () => this.#compact(),
-      ...(gate && {
-        'connections are reset': () => this.#resetConnections(),
-        'nothing arrives': () => this.#holdUpEverything(),
-      }),
       ...(machineOf && {
-        'the leader is cut off': () => this.#toLeader((it) => this.#cutOff(machineOf(it))),
-        'a machine of clients is cut off': () => this.#cutOffClients(),
+        'the leader is cut off': () => this.#toLeader((it) => cutOff(machineOf(it), ELECTION_MS)),
       }),
-      ...(clock && { 'the clocks are set': () => this.#setClocks() }),
       ...(hasUsers && { 'tokens become invalid': () => this.#endTokens() }),
       ...(canSlowDisks && { 'the disk of the leader is slow': () => this.#slowDisk() }),
     };
@@ -87,16 +77,6 @@ class EtcdFaults {
     }
   }
 
-  async #killProcess() {
-    const { storm, random } = this.#with;
-    await storm.killOne(random(storm.running.length));
-  }
-
-  async #stopProcess() {
-    const { storm, random } = this.#with;
-    await storm.pauseOne(storm.running[random(storm.running.length)], TOO_LONG_MS);
-  }
-
   async #killMember(member) {
     await member.kill();
     await sleep(2_000);
@@ -113,36 +93,6 @@ class EtcdFaults {
     const { cluster } = this.#with;
     // Before it is carried out, another fault may have taken the revision away.
     await cluster.control('compact', String(await cluster.revision())).catch(() => {});
-  }
-
-  async #resetConnections() {
-    for (let i = 0; i < 5; i += 1) {
-      this.#with.gate.reset();
-      await sleep(200);
-    }
-  }
-
-  async #holdUpEverything() {
-    const { gate, random } = this.#with;
-    gate.shut();
-    await sleep(random(TOO_LONG_MS));
-    gate.unshut();
-  }
-
-  async #cutOff(machine, ms = ELECTION_MS) {
-    machine.unplug();
-    await sleep(ms);
-    machine.plugIn();
-  }
-
-  async #cutOffClients() {
-    const { clients, random } = this.#with;
-    await this.#cutOff(clients[random(clients.length)], TOO_LONG_MS);
-  }
-
-  async #setClocks() {
-    const { clock, random } = this.#with;
-    for (let i = 0; i < 3; i += 1) await clock.set(JUMPS[random(JUMPS.length)]);
   }
 
   /** Ends all tokens; a change of rights alone ends only the tokens of calls just under way. */

@@ -10,12 +10,24 @@
 
 const max = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a > b ? a : b);
 
-/** The resource behind one name: the holds inside, and the largest tokens that came in. */
+/**
+ * The resource behind one name: the holds inside, the largest tokens that came in, and the last
+ * request of each process.
+ */
 class Resource {
   /** @type {Map<string, Hold>} by id */
   inside = new Map();
   #last = 0n;
   #lastExclusive = 0n;
+  /** @type {Map<number, number>} */
+  #orders = new Map();
+
+  /** @param {number} pid @param {number} order  of its requests @returns whether it is the next */
+  isInOrder(pid, order) {
+    const last = this.#orders.get(pid) ?? 0;
+    this.#orders.set(pid, order);
+    return order > last;
+  }
 
   /** Shared holders may come in any order. @param {Hold} hold */
   isStale({ mode, token }) {
@@ -37,6 +49,7 @@ class Resource {
  *     dead, stopped, or of a session that the test has ended by force.
  * F2  No smaller token is accepted after a larger one.
  * F3  A hold that was overtaken or refused never ends well: its holder learns of it.
+ * F4  The requests of a process for a name come in in their order.
  */
 class FenceJudge {
   /** @type {string[]} */
@@ -63,14 +76,18 @@ class FenceJudge {
   }
 
   /**
-   * @param {{ pid: number, name: string, mode: string, id: string, token: string }} call
+   * @typedef {{ pid: number, name: string, mode: string, id: string, token: string }} Grant
+   * @param {Grant & { order?: number }} call
    * @returns {boolean} whether it is accepted
    */
-  enter({ pid, name, mode, id, token }) {
+  enter({ pid, name, mode, id, token, order }) {
     if (this.#dead.has(pid)) return false;
     const hold = { pid, mode, token: BigInt(token), isOvertaken: false };
     this.#holds.set(id, hold);
     const resource = this.#resourceOf(name);
+    if (order !== undefined && !resource.isInOrder(pid, order)) {
+      this.faults.push(`F4 ${name}: ${id} is request ${order} of its process`);
+    }
     if (resource.isStale(hold)) {
       hold.isOvertaken = true;
       this.counts.refused += 1;

@@ -9,6 +9,7 @@ const {
   mkdtempSync,
   readdirSync,
   rmSync,
+  writeFileSync,
 } = require('node:fs');
 const { createServer } = require('node:net');
 const { tmpdir } = require('node:os');
@@ -44,10 +45,16 @@ async function freePort() {
   return port;
 }
 
-/** Copies the data to a small disk, which only the server sees, and becomes the server. */
+/** Moves the data to a small disk, which only the server sees, for as long as the shell lives. */
 const ON_SMALL_DISK = `
   mkdir disk && mount -t tmpfs -o mode=755,size="$1" none disk && cp -a data disk &&
-  mount --bind disk/data data && shift && exec "$@"`;
+  mount --bind disk/data data && echo ready && exec sleep infinity`;
+
+/** The calls that begin and end a backup, before version 15 and since. */
+const BACKUP_CALLS = {
+  old: ["pg_start_backup('standby', true, false)", 'pg_stop_backup(false, true)'],
+  new: ["pg_backup_start('standby', true)", 'pg_backup_stop()'],
+};
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -58,12 +65,17 @@ class PostgresServer {
   #ids = owner();
   #settings;
   #diskBytes;
+  /** Keeps the small disk. @type {import('node:child_process').ChildProcess | undefined} */
+  #diskKeeper;
   /** @type {{ address: string, launch: string[] } | undefined} */
   #machine;
   /** @type {import('node:child_process').ChildProcess | undefined} */
   #child;
   #log = '';
-  #onExit = () => this.#child?.kill('SIGQUIT');
+  #onExit = () => {
+    this.#child?.kill('SIGQUIT');
+    this.#diskKeeper?.kill('SIGKILL');
+  };
 
   /**
    * @param {Record<string, string | number>} settings  of postgresql.conf
@@ -84,7 +96,10 @@ class PostgresServer {
    * @param {{ address: string, launch: string[] }} [options.machine]  of a TestNetwork
    */
   static async start({ maxConnections = 100, settings = {}, diskBytes, machine } = {}) {
-    const server = new PostgresServer({ fsync: 'off', ...settings }, diskBytes);
+    const server = new PostgresServer(
+      { fsync: 'off', wal_keep_size: '1GB', ...settings },
+      diskBytes,
+    );
     server.#settings.max_connections = maxConnections;
     server.#machine = machine;
     server.#run('initdb', '-D', server.data, '-U', 'holdfast', '-A', 'trust', '-N', '-E', 'UTF8');
@@ -95,11 +110,36 @@ class PostgresServer {
     return server;
   }
 
-  /** A hot standby that follows a primary, until promote(). @param {PostgresServer} primary */
-  static async standbyOf(primary, settings = {}) {
+  /**
+   * A hot standby that follows a primary, until promote(). The program pg_basebackup is missing in
+   * the packages of other versions, so this makes the backup.
+   * @param {PostgresServer} primary
+   * @param {{ settings?: Record<string, string | number>, port?: number }} [options]
+   */
+  static async standbyOf(primary, { settings = {}, port } = {}) {
     const standby = new PostgresServer({ ...primary.#settings, ...settings });
-    const from = ['-h', LOOPBACK, '-p', String(primary.port), '-U', 'holdfast'];
-    standby.#run('pg_basebackup', '-D', standby.data, '-R', '-c', 'fast', '-N', ...from);
+    standby.port = port;
+    const client = await primary.connect();
+    const [{ version }] = (
+      await client.query("SELECT current_setting('server_version_num')::int AS version")
+    ).rows;
+    const [begin, end] = version < 150_000 ? BACKUP_CALLS.old : BACKUP_CALLS.new;
+    await client.query(`SELECT ${begin}`);
+    // A file that ends meanwhile makes cp fail; the log has what happened to it.
+    spawnSync('cp', ['-a', primary.data, standby.data]);
+    const [{ label }] = (await client.query(`SELECT labelfile AS label FROM ${end}`)).rows;
+    await client.end();
+    rmSync(path.join(standby.data, 'postmaster.pid'), { force: true });
+    const from = `host=${LOOPBACK} port=${primary.port} user=holdfast`;
+    for (const [name, text] of [
+      ['backup_label', label],
+      ['standby.signal', ''],
+      ['postgresql.auto.conf', `primary_conninfo = '${from}'\n`],
+    ]) {
+      const file = path.join(standby.data, name);
+      writeFileSync(file, text);
+      if (standby.#ids.uid !== undefined) chownSync(file, standby.#ids.uid, standby.#ids.gid);
+    }
     await standby.start();
     return standby;
   }
@@ -112,13 +152,17 @@ class PostgresServer {
     return this.#machine?.address ?? LOOPBACK;
   }
 
+  get endpoint() {
+    return `${this.#address}:${this.port}`;
+  }
+
   get pid() {
     return this.#child?.pid;
   }
 
   /** The folder of its disk, if that has a size. */
   get disk() {
-    return `/proc/${this.pid}/root${this.#directory}/disk`;
+    return `/proc/${this.#diskKeeper?.pid}/root${this.#directory}/disk`;
   }
 
   /** @param {NodeJS.Signals} signal  for the first process, then for the others */
@@ -144,7 +188,7 @@ class PostgresServer {
   }
 
   url({ user = 'holdfast', database = 'postgres', query = '' } = {}) {
-    return `postgres://${user}@${this.#address}:${this.port}/${database}${query}`;
+    return `postgres://${user}@${this.endpoint}/${database}${query}`;
   }
 
   /** @param {Parameters<PostgresServer['config']>[0]} [options] */
@@ -173,9 +217,10 @@ class PostgresServer {
     const words = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const { uid, gid } = this.#ids;
     const server = [path.join(programs(), 'postgres'), '-D', this.data, '-p', String(this.port)];
-    const inside = ['unshare', '--mount', 'sh', '-c', ON_SMALL_DISK, 'sh', String(this.#diskBytes)];
+    if (this.#diskBytes !== undefined) await this.#keepDisk(this.#diskBytes);
+    const inside = ['nsenter', '--mount', `--target=${this.#diskKeeper?.pid}`];
     const asOwner = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-    const hasDisk = this.#diskBytes !== undefined;
+    const hasDisk = this.#diskKeeper !== undefined;
     const isInside = hasDisk || this.#machine !== undefined;
     const launch = [...(this.#machine?.launch ?? []), ...(hasDisk ? inside : [])];
     const [command, ...rest] = isInside ? [...launch, ...asOwner, ...server] : server;
@@ -196,6 +241,14 @@ class PostgresServer {
       if (!/in use|already exists/.test(output)) throw new Error(`postgres: ${output}`);
       await sleep(50);
     }
+  }
+
+  /** @param {number} bytes */
+  async #keepDisk(bytes) {
+    if (this.#diskKeeper !== undefined) return;
+    const words = ['--mount', 'sh', '-c', ON_SMALL_DISK, 'sh', String(bytes)];
+    this.#diskKeeper = spawn('unshare', words, { cwd: this.#directory });
+    await once(this.#diskKeeper.stdout, 'data');
   }
 
   /** @param {import('node:child_process').ChildProcess} child  @returns whether it has started */
@@ -239,6 +292,12 @@ class PostgresServer {
     await this.start();
   }
 
+  /** Starts it if it has ended. */
+  async ensureStarted() {
+    const { exitCode = null, signalCode = null } = this.#child ?? {};
+    if (exitCode !== null || signalCode !== null) await this.start();
+  }
+
   /** Makes a standby a primary. */
   async promote() {
     const client = await this.connect();
@@ -249,6 +308,7 @@ class PostgresServer {
   /** Ends the server and removes its data. */
   async remove() {
     await this.stop('immediate');
+    this.#diskKeeper?.kill('SIGKILL');
     process.off('exit', this.#onExit);
     rmSync(this.#directory, { recursive: true, force: true, maxRetries: 10 });
   }

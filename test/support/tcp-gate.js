@@ -81,20 +81,27 @@ class TcpGate {
 class ClusterGate {
   /** @type {TcpGate[]} */
   #gates = [];
+  #cluster;
 
   /**
-   * @param {import('./etcd-cluster.js').EtcdCluster} cluster
+   * @typedef {object} Cluster
+   * @property {string[]} endpoints
+   * @property {(endpoints: string[], prefix: string, query?: string) => string} urlOf
+   *
+   * @param {Cluster} cluster
    * @param {number} [delayMs]  that answers come later
    */
   static async open(cluster, delayMs) {
     const gate = new ClusterGate();
+    gate.#cluster = cluster;
     gate.#gates = cluster.endpoints.map((endpoint) => new TcpGate(endpoint, delayMs));
     await Promise.all(gate.#gates.map((it) => it.open()));
     return gate;
   }
 
   url(prefix, query = '') {
-    return `etcd://${this.#gates.map(({ endpoint }) => endpoint).join()}/${prefix}${query}`;
+    const endpoints = this.#gates.map(({ endpoint }) => endpoint);
+    return this.#cluster.urlOf(endpoints, prefix, query);
   }
 
   shut() {

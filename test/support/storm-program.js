@@ -8,16 +8,19 @@ const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { openLockManager } = require('../../lib/index.js');
 const { openEtcdBackend } = require('../../lib/etcd.js');
+const { openPostgresBackend } = require('../../lib/postgres.js');
 const { ResourceClient } = require('./fenced-resource.js');
 
-const { url, options, socket, seed, isWatching } = JSON.parse(process.argv[2]);
+const { url, options, refusals, socket, seed, isWatching } = JSON.parse(process.argv[2]);
 const NAMES = 3;
 const LOOPS = 4;
-const backend = openEtcdBackend(url, options);
+const openBackend = url.startsWith('etcd') ? openEtcdBackend : openPostgresBackend;
+const backend = openBackend(url, options);
 const locks = openLockManager({ backend });
 const resource = new ResourceClient(socket);
 let state = Number(seed);
 let isStopping = false;
+let requests = 0;
 
 /** A small generator of numbers, from the seed. */
 function random(below) {
@@ -25,10 +28,11 @@ function random(below) {
   return (state >>> 8) % below;
 }
 
-async function hold(lock, seen) {
+/** @param {number} order  of the requests of this process */
+async function hold(lock, order, seen) {
   const { name, mode, token } = lock;
   seen.id = `${process.pid}:${token}`;
-  const call = { name, mode, id: seen.id, token: String(token) };
+  const call = { name, mode, id: seen.id, token: String(token), order };
   lock.signal.addEventListener('abort', () => resource.report('notified', call));
   if (!(await resource.submit('enter', call))) return;
   await sleep(random(4));
@@ -38,11 +42,14 @@ async function hold(lock, seen) {
 async function takeOne(how) {
   const seen = { id: undefined };
   let isWell = true;
+  requests += 1;
+  const order = requests;
   try {
-    await locks.request(`name-${random(NAMES)}`, how, (lock) => hold(lock, seen));
+    await locks.request(`name-${random(NAMES)}`, how, (lock) => hold(lock, order, seen));
   } catch (error) {
-    if (error.name !== 'TimeoutError' && error.reason === undefined) throw error;
     isWell = false;
+    if (refusals.includes(error.name)) await sleep(10);
+    else if (error.name !== 'TimeoutError' && error.reason === undefined) throw error;
   }
   if (seen.id !== undefined) resource.report('end', { id: seen.id, isWell });
 }

@@ -2,20 +2,26 @@
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
-const { mkdtempSync, rmSync } = require('node:fs');
+const { existsSync, mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { FencedResource } = require('./fenced-resource.js');
-const { sleep } = require('./etcd-cluster.js');
 
 const ROOT = path.join(__dirname, '..', '..');
+<<<<<<<< HEAD:test/support/etcd-stress.js
 const PROGRAM = path.join('test', 'support', 'etcd-stress-program.js');
+========
+/** The second one is of earlier versions. */
+const PROGRAMS = ['storm-program.js', 'etcd-storm-program.js'];
+>>>>>>>> 6d631662 (test: one storm for etcd and PostgreSQL, with drawn faults of clients and servers):test/support/storm.js
 const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
 
 /**
  * @typedef {object} Place  where and how a process of a storm runs
  * @property {string} url
- * @property {object} [options]  of openEtcdBackend()
+ * @property {object} [options]  of the backend
+ * @property {string[]} [refusals]  the names of errors with which requests may reject
  * @property {string[]} [launch]  words before the command, like those that enter a namespace
  * @property {Record<string, string>} [env]
  * @property {boolean} [isWatching]
@@ -34,11 +40,13 @@ class StormProcess {
    * @param {{ socket: string, seed: number, home: string }} about
    */
   constructor(setup, { socket, seed: own, home }) {
-    const { url, options, launch = [], env = {}, isWatching = false, tree = ROOT } = setup;
-    const about = JSON.stringify({ url, options, socket, seed: own, isWatching });
+    const { url, options, refusals = [], launch = [], env = {}, isWatching = false } = setup;
+    const folder = path.join(setup.tree ?? ROOT, 'test', 'support');
+    const program = PROGRAMS.find((name) => existsSync(path.join(folder, name)));
+    const about = JSON.stringify({ url, options, refusals, socket, seed: own, isWatching });
     const [execPath, ...execArgv] = [...launch, process.execPath];
     this.setup = setup;
-    this.child = fork(path.join(tree, PROGRAM), [about], {
+    this.child = fork(path.join(folder, program), [about], {
       execPath,
       execArgv,
       env: { ...process.env, HOLDFAST_DIR: home, ...env },
@@ -67,10 +75,18 @@ class StormProcess {
 }
 
 /**
+ * @typedef {object} Cluster  one server or several, which have the locks
+ * @property {() => Promise<bigint>} lastToken  at least the greatest token that was given so far
+ * @property {() => Promise<void>} endSessions  by force
+ * @property {() => Promise<void>} untilRested  no session has or waits for a lock
+ * @property {() => Promise<void>} untilEmpty  there is no session
+ */
+
+/**
  * Processes that take locks over a cluster while a test does harm to it or to them, and a resource
  * that judges the locks.
  */
-class EtcdStorm {
+class Storm {
   #directory = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   #resource = new FencedResource(path.join(this.#directory, 'socket'));
   #started = 0;
@@ -78,7 +94,7 @@ class EtcdStorm {
   /** @type {StormProcess[]} */
   running = [];
 
-  /** @param {import('./etcd-cluster.js').EtcdCluster} cluster */
+  /** @param {Cluster} cluster */
   constructor(cluster) {
     this.#cluster = cluster;
     console.log(`seed ${seed}`);
@@ -134,16 +150,24 @@ class EtcdStorm {
     this.judge.excuse(victim.pid);
     victim.child.kill('SIGSTOP');
     await sleep(ms);
-    const upTo = await this.#cluster.revision(); // what is granted from now on it holds itself
+    const upTo = await this.#cluster.lastToken(); // what is granted from now on it holds itself
     victim.child.kill('SIGCONT');
     this.judge.excuse(victim.pid, upTo);
   }
 
   /** Ends all sessions by force, as a cluster does that loses leases. */
-  async revokeAll() {
+  async endSessions() {
+    await this.excuseAllIn(() => this.#cluster.endSessions());
+  }
+
+  /**
+   * Holders of locks that are given until its end cannot be notified in time.
+   * @param {() => Promise<void>} harm
+   */
+  async excuseAllIn(harm) {
     this.judge.excuse('*');
-    await this.#cluster.revokeLeases();
-    this.judge.excuse('*', await this.#cluster.revision());
+    await harm();
+    this.judge.excuse('*', await this.#cluster.lastToken());
   }
 
   /** Resolves after so many further grants of all processes. @param {number} [grants] */
@@ -187,4 +211,4 @@ class EtcdStorm {
   }
 }
 
-module.exports = { EtcdStorm };
+module.exports = { Storm };
