@@ -37,11 +37,13 @@ function open(url = server.url({ query: QUERY })) {
   return { locks, backend };
 }
 
-async function openAtGate() {
+async function openGate() {
   gate = new TcpGate(`127.0.0.1:${server.port}`);
   await gate.open();
-  return open(`postgres://holdfast@${gate.endpoint}/postgres${QUERY}`);
+  return `postgres://holdfast@${gate.endpoint}/postgres${QUERY}`;
 }
+
+const openAtGate = async () => open(await openGate());
 
 const untilPending = async (count) => {
   while ((await bucket.locks.query()).pending.length < count);
@@ -129,6 +131,31 @@ describe('a process is stopped for longer than the TTL', () => {
     await waiter.granted;
     await waiter.release();
     expect(await waiter.settled).toMatchObject({ status: 'fulfilled' });
+  });
+
+  test('grants that have arrived meanwhile reach it in the order of the queue', async () => {
+    const release = await bucket.hold('a');
+    const actor = await bucket.open('process', {
+      env: { HOLDFAST_TEST_POSTGRES: await openGate() },
+    });
+    const order = [];
+    const request = async (number) => {
+      const one = await actor.request('a', { mode: 'shared' });
+      const granted = one.granted.then(() => order.push(number));
+      return Promise.race([granted, one.settled.then((end) => order.push(end))]);
+    };
+    const first = request(1); // a notification grants it
+    await untilPending(1);
+    gate.shutAnswers();
+    await release();
+    const second = request(2); // the answer to its call grants it
+    while ((await bucket.locks.query()).held.length < 2);
+    await actor.freeze();
+    gate.unshut();
+    await sleepFor(TTL_MS);
+    actor.thaw();
+    await Promise.all([first, second]);
+    expect(order).toEqual([1, 2]);
   });
 
   test('if the server has ended its session: it has lost its locks', async () => {

@@ -9,12 +9,8 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { FencedResource } = require('./fenced-resource.js');
 
 const ROOT = path.join(__dirname, '..', '..');
-<<<<<<<< HEAD:test/support/etcd-stress.js
-const PROGRAM = path.join('test', 'support', 'etcd-stress-program.js');
-========
 /** The second one is of earlier versions. */
 const PROGRAMS = ['storm-program.js', 'etcd-storm-program.js'];
->>>>>>>> 6d631662 (test: one storm for etcd and PostgreSQL, with drawn faults of clients and servers):test/support/storm.js
 const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
 
 /**

@@ -5,8 +5,8 @@ const { connect, createServer } = require('node:net');
 
 /** A port that passes on what it gets, as long as it is open. */
 class TcpGate {
-  /** @type {Set<import('node:net').Socket>} */
-  #sockets = new Set();
+  /** And whether it is the server's. @type {Map<import('node:net').Socket, boolean>} */
+  #sockets = new Map();
   #isOpen = true;
   #server;
   #target;
@@ -34,18 +34,23 @@ class TcpGate {
   /** Nothing passes any more, without an error: sent data is kept, as in a network. */
   shut() {
     this.#isOpen = false;
-    for (const socket of this.#sockets) socket.pause();
+    for (const socket of this.#sockets.keys()) socket.pause();
+  }
+
+  /** Only requests pass, of the connections that there are. */
+  shutAnswers() {
+    for (const [socket, isOfServer] of this.#sockets) if (isOfServer) socket.pause();
   }
 
   /** Passes the kept data on. */
   unshut() {
     this.#isOpen = true;
-    for (const socket of this.#sockets) socket.resume();
+    for (const socket of this.#sockets.keys()) socket.resume();
   }
 
   /** Ends all connections. */
   reset() {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets.keys()) socket.resetAndDestroy();
   }
 
   async close() {
@@ -61,7 +66,7 @@ class TcpGate {
       [inside, outside],
       [outside, inside],
     ]) {
-      this.#sockets.add(from);
+      this.#sockets.set(from, from === outside);
       const delayMs = from === outside ? this.#delayMs : 0;
       const pass = (action) => (delayMs === 0 ? action() : setTimeout(action, delayMs));
       from.on('data', (data) => pass(() => to.write(data)));

@@ -134,6 +134,8 @@ class PostgresSession {
   #graceUntil = 0;
   /** @type {Promise<void> | undefined} while there is no answer */
   #pinging = undefined;
+  /** @type {(() => void)[]} wait until the session is valid */
+  #late = [];
   #counts = { roundTrips: 0, roundTripMs: 0, keepAlives: 0 };
 
   /**
@@ -154,7 +156,9 @@ class PostgresSession {
     const start = steadyNow();
     this.#client = await connect(this.#options, () => this.#lose());
     if (this.isOver) throw new SessionLost();
-    this.#client.on('notification', (/** @type {any} */ it) => void this.#onNotification(it));
+    this.#client.on('notification', (/** @type {any} */ it) => {
+      this.#whenValid(() => this.#onNotification(it));
+    });
     await checkSchema(this.#client);
     await this.#client.query('SET default_transaction_isolation TO "read committed"');
     const agent = toAscii(fromSessionInfo(this.#agent));
@@ -455,7 +459,7 @@ class PostgresSession {
     entry.isAnswered = true;
     const [outcome, value, ms] = answer.split(' ');
     if (outcome === 'g') {
-      this.#onGranted(entry, value);
+      this.#whenValid(() => this.#onGranted(entry, value));
     } else if (outcome === 'm') {
       this.#entries.delete(request.number);
       this.#host.onMissed(request);
@@ -579,12 +583,21 @@ class PostgresSession {
 
   /**
    * If this process has not run for long, an answer of the server comes first: a grant counts only
-   * while the session is valid.
-   * @param {{ channel: string, payload: string }} notification
+   * while the session is valid. The order of what waits for that is kept.
+   * @param {() => void} action
    */
-  async #onNotification({ channel, payload }) {
-    if (steadyNow() >= this.#validUntil) await this.#ping();
-    if (this.isOver) return;
+  #whenValid(action) {
+    const isValid = steadyNow() < this.#validUntil;
+    if (isValid && this.#late.length === 0) {
+      action();
+    } else {
+      this.#late.push(action);
+      void this.#ping();
+    }
+  }
+
+  /** @param {{ channel: string, payload: string }} notification */
+  #onNotification({ channel, payload }) {
     if (channel === this.#eventChannel) {
       void this.#onEvent(payload);
       return;
@@ -634,8 +647,11 @@ class PostgresSession {
   #ping() {
     if (this.#pinging === undefined) {
       this.#counts.keepAlives += 1;
-      const forget = () => (this.#pinging = undefined);
-      this.#pinging = this.#call('ping', []).then(forget, forget);
+      const end = () => {
+        this.#pinging = undefined;
+        if (this.#late.length > 0 && !this.isOver) void this.#ping(); // it was stopped once more
+      };
+      this.#pinging = this.#call('ping', []).then(end, end);
     }
     return this.#pinging;
   }
@@ -647,7 +663,9 @@ class PostgresSession {
   #extend(start, now) {
     const { ttlMs } = this.#options;
     this.#validUntil = Math.max(this.#validUntil, start + VALID_PART * ttlMs);
-    this.#host.onExtended(this.#validUntil - now);
+    const leftMs = this.#validUntil - now;
+    this.#host.onExtended(leftMs);
+    if (leftMs > 0) for (const action of this.#late.splice(0)) action();
   }
 
   /**
