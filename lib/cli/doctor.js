@@ -407,7 +407,7 @@ function checkAlarms({ alarms, members }) {
 const DATABASE_ADVICE = /** @type {[RegExp, string][]} */ ([
   [/too old/, 'upgrade the server'],
   [/standby/, 'name the primary, or all hosts of the cluster: postgres://host1,host2/database'],
-  [/pooler/, 'name the server itself; with pool_mode = session: ?pooler=session'],
+  [/pooler/, 'name the server itself, or a pool with pool_mode = session and ?pooler=session'],
   [/may not create/, 'as an administrator: npx holdfast postgres --schema --grant ROLE | psql'],
   [/may not use/, 'as an administrator: npx holdfast postgres --grant ROLE | psql'],
   [/has version/, 'use one version of the package in all programs'],

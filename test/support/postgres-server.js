@@ -314,4 +314,4 @@ class PostgresServer {
   }
 }
 
-module.exports = { PostgresServer };
+module.exports = { PostgresServer, freePort, owner };

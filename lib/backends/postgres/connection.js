@@ -8,6 +8,8 @@ const { ensureSchema, VERSION } = require('./schema.js');
 
 const MIN_VERSION = 130_000;
 const INSUFFICIENT_PRIVILEGE = '42501';
+/** PgBouncer with pool_mode = statement. */
+const NO_TRANSACTIONS = /transaction blocks not allowed/;
 
 const ABOUT_SERVER = `
   SELECT pg_is_in_recovery() AS "isStandby", pg_backend_pid() AS pid,
@@ -60,6 +62,30 @@ async function checkServer(client, { isPooled }) {
   }
 }
 
+/**
+ * Whether a client of a pooler keeps its server connection after a transaction: then another
+ * client never gets it.
+ * @param {any} client
+ * @param {any} other  a client that is not connected; it is ended
+ * @returns {Promise<boolean>}
+ */
+async function keepsSession(client, other) {
+  const pidOf = async (/** @type {any} */ it) =>
+    (await it.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
+  const pid = await pidOf(client);
+  other.on('error', () => {}); // the next call reports it
+  try {
+    await other.connect();
+    await other.query('BEGIN');
+    return (await pidOf(other)) !== pid && (await pidOf(client)) === pid;
+  } catch (/** @type {any} */ error) {
+    if (NO_TRANSACTIONS.test(error.message)) return false;
+    throw error;
+  } finally {
+    other.connection.stream.destroy();
+  }
+}
+
 /** Creates the schema if it is missing. @param {any} client */
 async function checkSchema(client) {
   let version;
@@ -88,16 +114,26 @@ async function checkSchema(client) {
 async function connectTo(options, config, onEnd) {
   const { Client } = loadPg();
   const { ttlMs } = options;
-  const client = new Client({
+  const settings = {
     application_name: 'holdfast',
     connectionTimeoutMillis: ttlMs,
     keepAlive: true,
     ...config,
-  });
+  };
+  const client = new Client(settings);
   client.on('error', () => {}); // the end follows
   try {
     await client.connect();
     await checkServer(client, options);
+    if (
+      options.isPooled &&
+      !(await keepsSession(client, new Client({ ...settings, query_timeout: ttlMs })))
+    ) {
+      throw invalidStateError(
+        'The connection pooler does not keep sessions: it gives a server connection to several clients. ' +
+          'Give the address of the server, or of a pool with pool_mode = session',
+      );
+    }
     await client.query(LIMIT_SILENCE, [JSON.stringify(limitsOf(ttlMs))]);
     client.on('end', onEnd);
     return client;
@@ -126,4 +162,4 @@ async function connect(options, onEnd) {
   throw failure;
 }
 
-module.exports = { checkSchema, connect };
+module.exports = { checkSchema, connect, keepsSession };

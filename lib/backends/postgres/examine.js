@@ -1,6 +1,7 @@
 'use strict';
 
 const { performance } = require('../../time.js');
+const { keepsSession } = require('./connection.js');
 const { loadPg } = require('./pg-library.js');
 const { toPostgresOptions } = require('./postgres-options.js');
 const { readVersion, VERSION } = require('./schema.js');
@@ -34,16 +35,19 @@ async function readRoundTripMs(client) {
 }
 
 /**
- * @param {Omit<HostExamination, 'problem' | 'endpoint'> & { number: number }} found
+ * @typedef {{ number: number, isKept: boolean }} Further  version, and whether sessions are kept
+ *
+ * @param {Omit<HostExamination, 'problem' | 'endpoint'> & Further} found
  * @param {boolean} isPoolerKnown
  */
 function problemOf(
-  { number, version, isStandby, isPooled, schemaVersion, isAllowed },
+  { number, version, isStandby, isPooled, isKept, schemaVersion, isAllowed },
   isPoolerKnown,
 ) {
   if (number < MIN_VERSION) return `PostgreSQL ${version} is too old: locks need 13 or later`;
   if (isStandby) return 'it is a standby, which takes no changes';
   if (isPooled && !isPoolerKnown) return 'a connection pooler answers';
+  if (!isKept) return 'a connection pooler answers, which does not keep sessions';
   if (!isAllowed) {
     return schemaVersion === undefined
       ? "there is no schema 'holdfast', and this role may not create it"
@@ -62,12 +66,13 @@ function problemOf(
  */
 async function examineHost(config, isPoolerKnown) {
   const { Client } = loadPg();
-  const client = new Client({
+  const settings = {
     application_name: 'holdfast doctor',
     connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,
     ...config,
-  });
+  };
+  const client = new Client(settings);
   client.on('error', () => {}); // the next call reports it
   const endpoint = `${client.host}:${client.port}`;
   try {
@@ -76,17 +81,20 @@ async function examineHost(config, isPoolerKnown) {
       client.query({ text, rowMode: 'array' }).then((/** @type {any} */ { rows }) => rows[0]);
     const [isStandby, pid, version, number, maxConnections, connections] = await read(ABOUT);
     const [isAllowed] = await read(RIGHTS);
+    const isPooled = pid !== client.processID;
+    const isKept =
+      !(isPooled && isPoolerKnown) || (await keepsSession(client, new Client(settings)));
     const found = {
       version,
       isStandby,
-      isPooled: pid !== client.processID,
+      isPooled,
       schemaVersion: isAllowed ? await readVersion(client) : undefined,
       isAllowed,
       maxConnections,
       connections,
       roundTripMs: await readRoundTripMs(client),
     };
-    return { endpoint, problem: problemOf({ ...found, number }, isPoolerKnown), ...found };
+    return { endpoint, problem: problemOf({ ...found, number, isKept }, isPoolerKnown), ...found };
   } catch (error) {
     const { message, code } = /** @type {any} */ (error);
     return { endpoint, problem: message || code };
