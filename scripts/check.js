@@ -3,8 +3,8 @@
 // npm run check: both test suites, formats, linters, types and the words of the pages. With --all,
 // the steps of the build server: long tests in their whole length; the counts of instructions; the
 // JavaScript tests that depend on Node on every other version of it (all tests: npm test -- nodes);
-// the short forms of installing, etcd, the page, monitoring, Bun, Deno and Node without the
-// native part; the documentation site; and the C++ tests under the sanitizers. A late step is
+// the short forms of installing, etcd, PostgreSQL, the page, monitoring, Bun, Deno and Node without
+// the native part; the documentation site; and the C++ tests under the sanitizers. A late step is
 // left out if the time would not be enough.
 // Ends with the line `N passed, N failed`, in which each check that is no test suite counts as one.
 
@@ -12,6 +12,7 @@ const { beWhole } = require('../test/support/lengths.js');
 const { ONE_FAILED, ONE_PASSED, conclude, runCppTests, runJsTests } = require('./steps/suites.js');
 const { build } = require('./build.js');
 const { runEtcdTests } = require('./test/etcd.js');
+const { runPostgresTests } = require('./test/postgres.js');
 const { checkInstructions } = require('./test/instructions.js');
 const { reportPlainWords } = require('./steps/plain-words.js');
 const { endAfter, run } = require('./steps/run.js');
@@ -71,6 +72,7 @@ conclude(
           ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
           check('Installing', 'test', 'install', '--short', 'managers', 'source'),
           ...runEtcdTests({ isShort: true }),
+          ...runPostgresTests({ isShort: true }),
           check('The page in a browser', 'test', 'dashboard', 'page'),
           check('Monitoring', 'test', 'monitoring'),
           ...runtimeSteps({ isShort: true }),

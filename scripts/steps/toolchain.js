@@ -191,6 +191,18 @@ const REQUIREMENTS = {
       packages: () => ['postgresql'],
     },
   ],
+  machines: [
+    { name: 'ip', isThere: () => succeeds('ip', ['-V']), packages: () => ['iproute2'] },
+    programNeeded('nsenter', 'nsenter', ['util-linux']),
+    programNeeded('pgrep', 'pgrep', ['procps']),
+  ],
+  pooler: [
+    {
+      name: 'PgBouncer',
+      isThere: () => succeeds('sh', ['-c', 'PATH="$PATH:/usr/sbin" pgbouncer --version']),
+      packages: () => ['pgbouncer'],
+    },
+  ],
 };
 
 /** @param {string[]} packages */
@@ -212,7 +224,7 @@ function installWithApt(packages) {
  * may be answered by an earlier one.
  * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' | 'musl' | 'arm64' |
  *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'etcdctl' | 'faults' | 'terminal' |
- *   'browser' | 'flock' | 'models' | 'pictures')} toolchains
+ *   'browser' | 'flock' | 'machines' | 'models' | 'pictures' | 'pooler')} toolchains
  */
 function ensureToolchain(...toolchains) {
   const missing = toolchains

@@ -64,7 +64,7 @@ test('a holder that is cut off has lost its lock before another one is granted',
   expect(token).toBeGreaterThan(held.token);
 });
 
-test('the new primary is followed in turn: locks and tokens go on', async () => {
+test('the new primary is followed in turn: locks work, and tokens rise', async () => {
   const locks = open();
   const tokens = [];
   for (let round = 0; round < 3; round += 1) {

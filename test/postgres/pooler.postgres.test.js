@@ -80,7 +80,7 @@ if (!hasPooler) console.warn('Skipped: poolers: there is no pgbouncer (apt-get i
       pooler = await Pooler.start(server, 'session');
     });
 
-    test('has locks for all its clients, and for those of the server itself', async () => {
+    test('has locks for its clients and for clients of the server', async () => {
       const direct = openLockManager({ url: server.url() });
       opened.push(direct);
       const held = await open(QUERY).acquire('a');

@@ -103,10 +103,7 @@ class PostgresCluster {
     await this.insist(`SELECT pg_terminate_backend(pid) FROM (${SESSION_LOCKS}) s`);
   }
 
-  /**
-   * The standby takes the place of the primary, which has died, and the primary that of a new
-   * standby.
-   */
+  /** The primary dies, the standby is promoted, and a new standby has the port of the primary. */
   async failOver() {
     const { primary, standby } = this;
     await primary.kill();

@@ -66,7 +66,7 @@ class PostgresServer {
   #settings;
   #diskBytes;
   /** Keeps the small disk. @type {import('node:child_process').ChildProcess | undefined} */
-  #diskKeeper;
+  #diskShell;
   /** @type {{ address: string, launch: string[] } | undefined} */
   #machine;
   /** @type {import('node:child_process').ChildProcess | undefined} */
@@ -74,7 +74,7 @@ class PostgresServer {
   #log = '';
   #onExit = () => {
     this.#child?.kill('SIGQUIT');
-    this.#diskKeeper?.kill('SIGKILL');
+    this.#diskShell?.kill('SIGKILL');
   };
 
   /**
@@ -162,7 +162,7 @@ class PostgresServer {
 
   /** The folder of its disk, if that has a size. */
   get disk() {
-    return `/proc/${this.#diskKeeper?.pid}/root${this.#directory}/disk`;
+    return `/proc/${this.#diskShell?.pid}/root${this.#directory}/disk`;
   }
 
   /** @param {NodeJS.Signals} signal  for the first process, then for the others */
@@ -217,10 +217,10 @@ class PostgresServer {
     const words = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const { uid, gid } = this.#ids;
     const server = [path.join(programs(), 'postgres'), '-D', this.data, '-p', String(this.port)];
-    if (this.#diskBytes !== undefined) await this.#keepDisk(this.#diskBytes);
-    const inside = ['nsenter', '--mount', `--target=${this.#diskKeeper?.pid}`];
+    if (this.#diskBytes !== undefined) await this.#mountDisk(this.#diskBytes);
+    const inside = ['nsenter', '--mount', `--target=${this.#diskShell?.pid}`];
     const asOwner = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-    const hasDisk = this.#diskKeeper !== undefined;
+    const hasDisk = this.#diskShell !== undefined;
     const isInside = hasDisk || this.#machine !== undefined;
     const launch = [...(this.#machine?.launch ?? []), ...(hasDisk ? inside : [])];
     const [command, ...rest] = isInside ? [...launch, ...asOwner, ...server] : server;
@@ -244,11 +244,11 @@ class PostgresServer {
   }
 
   /** @param {number} bytes */
-  async #keepDisk(bytes) {
-    if (this.#diskKeeper !== undefined) return;
+  async #mountDisk(bytes) {
+    if (this.#diskShell !== undefined) return;
     const words = ['--mount', 'sh', '-c', ON_SMALL_DISK, 'sh', String(bytes)];
-    this.#diskKeeper = spawn('unshare', words, { cwd: this.#directory });
-    await once(this.#diskKeeper.stdout, 'data');
+    this.#diskShell = spawn('unshare', words, { cwd: this.#directory });
+    await once(this.#diskShell.stdout, 'data');
   }
 
   /** @param {import('node:child_process').ChildProcess} child  @returns whether it has started */
@@ -308,7 +308,7 @@ class PostgresServer {
   /** Ends the server and removes its data. */
   async remove() {
     await this.stop('immediate');
-    this.#diskKeeper?.kill('SIGKILL');
+    this.#diskShell?.kill('SIGKILL');
     process.off('exit', this.#onExit);
     rmSync(this.#directory, { recursive: true, force: true, maxRetries: 10 });
   }
