@@ -57,7 +57,7 @@ async function main() {
       rounds: { type: 'string' },
     },
   });
-  const group = /** @type {'etcd' | 'scale' | undefined} */ (values.group);
+  const group = /** @type {'etcd' | 'postgres' | 'scale' | undefined} */ (values.group);
   const names = positionals.length > 0 ? positionals : scenarioNames(group);
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
   const runs = names.map((name) => new ScenarioRun(name, { rounds, onContender: show }));

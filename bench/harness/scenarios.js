@@ -35,7 +35,7 @@ const FOLDER = path.join(__dirname, '..', 'scenarios');
  * @property {number} goal its number in the table of goals
  * @property {string} title
  * @property {string} [note] what a reader of the results has to know
- * @property {'etcd' | 'scale'} [group] measured only when it is asked for
+ * @property {'etcd' | 'postgres' | 'scale'} [group] measured only when it is asked for
  * @property {number} rounds
  * @property {Record<string, Contender>} contenders
  * @property {Goal[]} goals

@@ -29,15 +29,20 @@ function ownerIds() {
 }
 
 /** 10,000 locks at once, of 200 connections. */
-const ROOM = '-c max_connections=200 -c max_locks_per_transaction=128';
+const CONNECTIONS = 200;
 
 /** @param {string} directory */
-const portIn = (directory) => path.join(directory, 'postgresql.json');
+const fileIn = (directory) => path.join(directory, 'postgresql.json');
 
-/** @param {string} directory */
-async function serve(directory) {
+/** The server of a directory. @param {string} directory @returns {{ port: number, pid: number }} */
+const serverIn = (directory) => JSON.parse(fs.readFileSync(fileIn(directory), 'utf8'));
+
+/**
+ * @param {string} directory
+ * @param {number} [connections]  at most
+ */
+async function serve(directory, connections = CONNECTIONS) {
   const [port] = await freePorts(1);
-  fs.writeFileSync(portIn(directory), JSON.stringify(port));
   const ids = ownerIds();
   const data = path.join(directory, 'postgresql');
   fs.mkdirSync(data, { mode: 0o700 });
@@ -51,9 +56,12 @@ async function serve(directory) {
     if (status !== 0) throw new Error(`${program}: ${stderr}`);
   };
   run('initdb', '-D', path.join(data, 'db'), '-U', 'bench', '-A', 'trust', '--no-sync');
-  const settings = `-c listen_addresses=${LOOPBACK} -p ${port} ${ROOM} -c fsync=off -k ${data}`;
+  const room = `-c max_connections=${connections} -c max_locks_per_transaction=128`;
+  const settings = `-c listen_addresses=${LOOPBACK} -p ${port} ${room} -c fsync=off -k ${data}`;
   const log = path.join(data, 'log');
   run('pg_ctl', '-D', path.join(data, 'db'), '-l', log, '-w', '-o', settings, 'start');
+  const [pid] = fs.readFileSync(path.join(data, 'db', 'postmaster.pid'), 'utf8').split('\n', 1);
+  fs.writeFileSync(fileIn(directory), JSON.stringify({ port, pid: Number(pid) }));
   process.prependListener('exit', () =>
     run('pg_ctl', '-D', path.join(data, 'db'), '-m', 'immediate', 'stop'),
   );
@@ -66,11 +74,20 @@ const open = ({ directory }) => openAt(directory, path.join(directory, 'postgres
  * @param {string} directory
  * @param {string} host or the folder of the socket
  */
-async function openAt(directory, host) {
+async function connectAt(directory, host) {
   const { Client } = require('pg');
-  const port = JSON.parse(fs.readFileSync(portIn(directory), 'utf8'));
+  const { port } = serverIn(directory);
   const client = new Client({ host, port, user: 'bench', database: 'postgres' });
   await client.connect();
+  return client;
+}
+
+/**
+ * @param {string} directory
+ * @param {string} host or the folder of the socket
+ */
+async function openAt(directory, host) {
+  const client = await connectAt(directory, host);
   const lock = { name: 'lock', text: 'SELECT pg_advisory_lock($1)' };
   const unlock = { name: 'unlock', text: 'SELECT pg_advisory_unlock($1)' };
   /** @type {Map<string, number>} advisory locks have numbers for names */
@@ -88,4 +105,4 @@ async function openAt(directory, host) {
   return { run: (section) => runNamed('', section), runNamed, close: () => client.end() };
 }
 
-module.exports = { instances: 2, open, openAt, serve, whyNot };
+module.exports = { connectAt, instances: 2, open, openAt, serve, serverIn, whyNot };
