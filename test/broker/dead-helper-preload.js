@@ -2,7 +2,7 @@
 
 // Preloaded into the helper thread of a blocked thread: ends it as HOLDFAST_TEST_HELPER says.
 
-const { isMainThread, parentPort } = require('node:worker_threads');
+const { isMainThread, workerData } = require('node:worker_threads');
 
 const failure = new Error('by the preloaded module');
 
@@ -11,7 +11,7 @@ if (!isMainThread && process.env.HOLDFAST_TEST_HELPER === 'starts late') {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000);
 }
 if (!isMainThread) {
-  parentPort.on('message', ({ what }) => {
-    if (what === process.env.HOLDFAST_TEST_HELPER) throw failure;
+  workerData.port.on('message', ({ rpc }) => {
+    if (rpc?.what === process.env.HOLDFAST_TEST_HELPER) throw failure;
   });
 }

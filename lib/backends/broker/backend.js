@@ -329,7 +329,7 @@ function ignore() {}
  * @param {string} name
  * @returns {LockDetail[]}
  */
-const toHolders = (holders, name) => holders.map((holder) => toDetail({ ...holder, name }));
+const toHolders = (holders, name) => Array.from(holders, (holder) => toDetail({ ...holder, name }));
 
 /**
  * @param {BrokerCalls} calls
@@ -694,10 +694,7 @@ class BrokerBackend {
     if (this.#isSilent) return false;
     const isOwn = (/** @type {{ clientId: string, requestId: number }} */ holder) =>
       holder.clientId === this.clientId && holder.requestId === id;
-    if (holders.length > 0) return holders.some(isOwn);
-    // Holders with long labels are not shown.
-    const { isTimeout, value } = this.#syncCalls.call('isLocked', [request.name, 1], BRIEF_MS);
-    return !isTimeout && value === false;
+    return holders.length === 0 || holders.some(isOwn);
   }
 
   /**

@@ -1,85 +1,39 @@
 'use strict';
 
-const { Worker } = require('node:worker_threads');
-const { BUILD } = require('../../build-id.js');
 const { invalidStateError } = require('../../errors.js');
-const { packageFile } = require('../../package-files.js');
-const { inContextAtLoad } = require('../../time.js');
-const { machineNow } = require('./machine-clock.js');
-const { outside } = require('../outside.js');
-const { waitInSlices } = require('../wait-in-slices.js');
+const { performance } = require('../../time.js');
+const { ThreadLink } = require('../remote/thread-link.js');
 
 /** @typedef {{ what: string, argument: unknown[] }} Rpc */
+/** @typedef {{ value?: any, isLost?: boolean, error?: string[] }} RpcAnswer */
 
-const ANSWER_BYTES = 4096;
-/** Escaped, a message takes up to six times as many bytes. */
-const MAX_MESSAGE_UNITS = 600;
-const TOO_LONG = 'The answer of the broker is too long for a blocked thread';
-/** The words of the shared buffer: the number of the last answer, its length, a phase. */
-const NUMBER = 0;
-const LENGTH = 1;
-const PHASE = 2;
-const HEAD_WORDS = 3;
-const HEAD_BYTES = 4 * HEAD_WORDS;
-
-/** The phases of the helper thread, which notes them itself: events of it need a free loop. */
-const STARTING = 0;
-const RUNNING = 1;
-const ENDED = 2;
-
-/**
- * A thread that fails before it runs the first line of ours cannot report anything to a blocked
- * thread: only the time shows it. A start takes less than a tenth of a second, with preloaded
- * modules on a busy machine seconds. If this limit is too short, a request fails and no lock is
- * lost.
- */
-const MAX_START_MS = 30_000;
-
-/** @param {Error} error  whose throw ended the thread */
-const warnOfEnd = ({ message }) =>
-  process.emitWarning(`The helper thread of requestSync() has ended: ${message}`, {
-    type: 'HoldfastWarning',
-    code: 'HOLDFAST_HELPER',
-  });
+const TITLE = 'The helper thread of requestSync()';
 
 /**
  * A thread that speaks to the broker while this one is blocked. Its connection is a separate one
  * for the same session. Ends when this is collected.
  */
 class SyncHelper {
-  #words;
-  #bytes;
-  #worker;
+  #link;
   #lastNumber = 0;
-  #maxStartMs;
-  /** How long this thread has waited for the helper's start. */
-  #startMs = 0;
+  /** @type {RpcAnswer | undefined} to the last call */
+  #answer = undefined;
+  /** @type {DOMException | undefined} it has ended */
+  #failure = undefined;
 
   /**
    * @param {{ directory: string, bucket: string }} address
    * @param {number} [maxStartMs]
    */
-  constructor({ directory, bucket }, maxStartMs = MAX_START_MS) {
-    this.#maxStartMs = maxStartMs;
-    const buffer = new SharedArrayBuffer(HEAD_BYTES + ANSWER_BYTES);
-    this.#words = new Int32Array(buffer, 0, HEAD_WORDS);
-    this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
-    this.#worker = inContextAtLoad(
-      () =>
-        new Worker(packageFile('sync-thread.js'), {
-          workerData: { directory, bucket, buffer, build: BUILD },
-          execArgv: [],
-        }),
-    );
-    this.#worker.on('error', outside().weakly(warnOfEnd));
-    this.#worker.on('exit', outside().weakly(this.#noteEnd));
-    this.#worker.unref();
-    outside().onCollected(this, this.#worker, 'terminate');
+  constructor(address, maxStartMs) {
+    const program = /** @type {const} */ ({ file: 'sync-thread.js', title: TITLE });
+    const onMessage = (/** @type {any} */ message) => this.#receive(message);
+    this.#link = new ThreadLink(program, address, onMessage, maxStartMs);
   }
 
   /** It answers no more. */
   get isOver() {
-    return Atomics.load(this.#words, PHASE) === ENDED;
+    return this.#link.isOver || this.#link.state.hasEnded;
   }
 
   /**
@@ -91,94 +45,40 @@ class SyncHelper {
    * @throws DOMException when there is no broker to be had, or the helper thread has failed
    */
   call(rpc, isFlushed, timeout, state) {
-    const end = machineNow() + timeout;
-    this.#awaitStart(); // its start is no silence of the broker
-    let answer = this.#call(rpc, isFlushed ? undefined : state(), Math.max(0, end - machineNow()));
+    const end = performance.now() + timeout;
+    this.#link.block(Infinity, () => this.#link.state.hasStarted); // no silence of the broker
+    let answer = this.#call(rpc, isFlushed ? undefined : state(), end);
     // The helper's connection, or its broker, has gone meanwhile: the next one gets the whole
     // state.
-    while (answer?.isLost) {
-      answer = this.#call(rpc, state(), Math.max(0, end - machineNow()));
-    }
+    while (answer?.isLost) answer = this.#call(rpc, state(), end);
     if (answer?.error !== undefined) throw new DOMException(answer.error[1], answer.error[0]);
     return { isTimeout: answer === undefined, value: answer?.value };
   }
 
   close() {
-    this.#worker.terminate();
+    this.#link.post({ type: 'close' });
   }
 
   /**
    * @param {Rpc} rpc
    * @param {object | undefined} state
-   * @param {number} timeout
+   * @param {number} end
+   * @returns {RpcAnswer | undefined} none in time
    */
-  #call(rpc, state, timeout) {
+  #call(rpc, state, end) {
     this.#lastNumber += 1;
-    const number = this.#lastNumber;
-    this.#worker.postMessage({ number, ...rpc, state });
-    const answered = waitInSlices(timeout, (ms) => this.#await(number, ms));
-    if (answered === 'timeout') return undefined;
-    const length = this.#words[LENGTH];
-    // A copy: a decoder does not take shared bytes.
-    return JSON.parse(Buffer.from(this.#bytes.slice(0, length)).toString('utf8'));
+    this.#answer = undefined;
+    this.#link.post({ type: 'call', rpc: { number: this.#lastNumber, ...rpc, state } });
+    this.#link.block(end - performance.now(), () => this.#answer !== undefined);
+    if (this.#answer === undefined && this.#failure !== undefined) throw this.#failure;
+    return this.#answer;
   }
 
-  /**
-   * @param {number} number
-   * @param {number} ms
-   * @returns {true | undefined}
-   */
-  #await(number, ms) {
-    const phase = Atomics.load(this.#words, PHASE); // first: it may have answered, then ended
-    const last = Atomics.load(this.#words, NUMBER);
-    if (last === number) return true;
-    if (phase === ENDED) throw invalidStateError('The helper thread of requestSync() has ended');
-    Atomics.wait(this.#words, NUMBER, last, ms);
-    return Atomics.load(this.#words, NUMBER) === number ? true : undefined;
+  /** @param {any} message */
+  #receive({ type, number, answer, error }) {
+    if (type === 'over') this.#failure = invalidStateError(`${TITLE} has failed: ${error.message}`);
+    else if (number === this.#lastNumber) this.#answer = answer;
   }
-
-  #awaitStart() {
-    waitInSlices(Infinity, (ms) => {
-      if (Atomics.load(this.#words, PHASE) !== STARTING) return true;
-      this.#startMs += ms; // at most, however long this thread was stopped meanwhile
-      if (this.#startMs > this.#maxStartMs) this.#refuseStart();
-      Atomics.wait(this.#words, PHASE, STARTING, ms);
-      return undefined;
-    });
-  }
-
-  #refuseStart() {
-    this.#noteEnd();
-    this.close();
-    throw invalidStateError(
-      `The helper thread of requestSync() has not started within ${this.#maxStartMs} ms. ` +
-        'Modules preloaded by NODE_OPTIONS run in it, too; see the warning for the exception',
-    );
-  }
-
-  /** The thread could not note its end, for want of memory. */
-  #noteEnd = () => void Atomics.store(this.#words, PHASE, ENDED);
-}
-
-/**
- * The thread itself notes that it runs, and its end.
- * @param {Int32Array} words
- */
-function notePhases(words) {
-  Atomics.compareExchange(words, PHASE, STARTING, RUNNING);
-  Atomics.notify(words, PHASE);
-  process.on('exit', () => Atomics.store(words, PHASE, ENDED));
-}
-
-/**
- * @param {{ value?: any, isLost?: boolean, error?: string[] }} answer
- * @returns {Buffer} for the shared buffer, which has no room for a longer one
- */
-function toAnswerBytes(answer) {
-  const bytes = Buffer.from(JSON.stringify(answer), 'utf8');
-  if (bytes.length <= ANSWER_BYTES) return bytes;
-  const [name, message] = answer.error ?? ['InvalidStateError', TOO_LONG];
-  return Buffer.from(JSON.stringify({ error: [name, message.slice(0, MAX_MESSAGE_UNITS)] }));
 }
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
@@ -256,15 +156,4 @@ class SyncCalls {
   }
 }
 
-module.exports = {
-  HEAD_BYTES,
-  HEAD_WORDS,
-  LENGTH,
-  NUMBER,
-  TOO_LONG,
-  SyncHelper,
-  notePhases,
-  toAnswerBytes,
-  SyncCalls,
-  unconfirmedRelease,
-};
+module.exports = { SyncHelper, SyncCalls, unconfirmedRelease };

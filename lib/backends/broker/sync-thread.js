@@ -1,23 +1,15 @@
 'use strict';
 
 // The helper thread of requestSync(): speaks to the broker for a thread that is blocked. It sends
-// the questions that it gets, one after the other, and writes the answers to a shared buffer.
+// the questions that it gets, one after the other, and posts the answers.
 
-const { parentPort, workerData } = require('node:worker_threads');
+const { workerData } = require('node:worker_threads');
 const { checkBuild } = require('../../build-id.js');
+const { SharedState } = require('../remote/shared-state.js');
 const { machineNow } = require('./machine-clock.js');
 const { Link } = require('./link.js');
 const { BrokerFiles } = require('./broker-files.js');
 const { handshakeMessages } = require('./wire.js');
-const {
-  HEAD_BYTES,
-  HEAD_WORDS,
-  LENGTH,
-  NUMBER,
-  TOO_LONG,
-  notePhases,
-  toAnswerBytes,
-} = require('./sync-helper.js');
 
 /**
  * @typedef {object} Rpc
@@ -39,26 +31,21 @@ const toAnswer = (value) => (value?.[0] === 'unknown' ? { isLost: true } : { val
 const NO_CALL = 0;
 
 class SyncThread {
-  #words;
-  #bytes;
+  #post;
   #link;
   /** @type {Rpc | undefined} that waits for its answer */
   #rpc = undefined;
+  /** @type {any[]} the pages of its answer, before the last one */
+  #items = [];
   /** @type {any} */
   #state = undefined;
 
   /**
-   * @param {object} data
-   * @param {SharedArrayBuffer} data.buffer
-   * @param {string} data.build
-   * @param {string} data.directory
-   * @param {string} data.bucket
+   * @param {{ directory: string, bucket: string }} address
+   * @param {(message: object) => void} post
    */
-  constructor({ buffer, build, directory, bucket }) {
-    this.#words = new Int32Array(buffer, 0, HEAD_WORDS);
-    notePhases(this.#words);
-    checkBuild(build);
-    this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
+  constructor({ directory, bucket }, post) {
+    this.#post = post;
     this.#link = new Link(new BrokerFiles(bucket, directory), {
       handshake: () => [...this.#handshake(), ...this.#rpcMessages()],
       onMessage: ([kind, ...rest]) => {
@@ -74,6 +61,7 @@ class SyncThread {
   /** @param {Rpc} rpc */
   call(rpc) {
     this.#rpc = rpc;
+    this.#items = [];
     if (rpc.state !== undefined) this.#state = rpc.state;
     if (!this.#link.isOpen) {
       if (rpc.state === undefined) this.#answer({ isLost: true });
@@ -109,13 +97,14 @@ class SyncThread {
    * @param {string} kind
    * @param {number} call
    * @param {any} value
-   * @param {string} message
+   * @param {any} message
    */
   #receive(kind, call, value, message) {
     if (call !== this.#rpc?.number) return;
-    if (kind === 'a') this.#answer(toAnswer(value));
-    else if (kind === 'x') this.#answer({ error: [value, message] });
-    else if (kind === 'p') this.#answer({ error: ['InvalidStateError', TOO_LONG] });
+    if (kind === 'x') this.#answer({ error: [value, message] });
+    else if (kind === 'p') for (const item of message) this.#items.push(item);
+    else if (kind === 'a')
+      this.#answer(toAnswer(this.#items.length === 0 ? value : this.#items.concat(value)));
   }
 
   /** @param {any[]} message  see wire.js */
@@ -137,15 +126,24 @@ class SyncThread {
     if (this.#rpc === undefined) return;
     const { number } = this.#rpc;
     this.#rpc = undefined;
-    const bytes = toAnswerBytes(answer);
-    this.#bytes.set(bytes);
-    this.#words[LENGTH] = bytes.length;
-    Atomics.store(this.#words, NUMBER, number);
-    Atomics.notify(this.#words, NUMBER);
+    this.#post({ number, answer });
+  }
+
+  close() {
+    this.#link.close();
   }
 }
 
-const thread = new SyncThread(workerData);
-/** @type {import('node:worker_threads').MessagePort} */ (parentPort).on('message', (rpc) =>
-  thread.call(rpc),
-);
+const { port, state: buffer, build, directory, bucket } = workerData;
+const state = new SharedState(buffer);
+state.noteStart();
+checkBuild(build);
+const thread = new SyncThread({ directory, bucket }, (message) => {
+  port.postMessage(message);
+  state.noteMessage();
+});
+port.on('message', (/** @type {any} */ { type, rpc }) => {
+  if (type === 'call') return thread.call(rpc);
+  thread.close();
+  return port.close();
+});

@@ -22,7 +22,7 @@ const STARTING = 0;
 const RUNNING = 1;
 const ENDED = 2;
 
-/** The state that a session's thread and its agent's thread share: one of them may be blocked. */
+/** The state that a thread and its agent's thread share: one of them may be blocked. */
 class SharedState {
   #words;
   #session;
@@ -39,6 +39,7 @@ class SharedState {
   /** Called in the session's thread, which notes its own end from then on. */
   noteStart() {
     Atomics.compareExchange(this.#words, PHASE, STARTING, RUNNING);
+    this.noteMessage(); // a blocked thread may wait for this
     process.on('exit', () => this.noteEnd());
   }
 
