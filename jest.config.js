@@ -30,8 +30,7 @@ const RUNS = {
 
   /** The tests that need an etcd: `npm test -- etcd`. */
   etcd() {
-    // Sessions of one machine meet in the lock table of its default directory, and processes that a
-    // test starts have the environment of Jest, not the test's.
+    // Processes that a test starts have the environment of Jest, not the test's.
     const directory = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
     process.env.HOLDFAST_DIR = directory;
     process.on('exit', () => rmSync(directory, { recursive: true, force: true }));

@@ -43,8 +43,6 @@ export interface EtcdSessionStatus extends SessionStatus {
   lease: string;
   /** Milliseconds since the lease was extended. */
   leaseAgeMs: number;
-  /** Sessions of dead processes of this machine that were revoked. */
-  revoked: number;
   /** Changes whose answer never came, and whose outcome was found out later. */
   inDoubt: number | undefined;
   /** Calls that were made. */

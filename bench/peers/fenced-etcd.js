@@ -40,7 +40,9 @@ async function open({ directory, name }) {
     const changes = new LockChanges(bucket, bucket.ofName(any));
     count += 1;
     const requested = { number: count, name: any, mode: /** @type {const} */ ('exclusive') };
-    const request = new EtcdRequest(/** @type {any} */ ({ ...requested, since: Date.now() }));
+    const request = new EtcdRequest({
+      message: /** @type {any} */ ({ ...requested, since: Date.now() }),
+    });
     ids.take([request], 0n);
     request.hold((await change(changes.enter(request, ID))).header.revision);
     try {

@@ -1,10 +1,10 @@
 'use strict';
 
-const { AgentWatches } = require('../../lib/backends/etcd/agent-watches.js');
+const { AgentWatch } = require('../../lib/backends/etcd/agent-watches.js');
+const { Turns } = require('../../lib/backends/etcd/engine.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
 const { bytes } = require('../../lib/backends/etcd/transaction.js');
 
-const LONG_MS = 1_000_000;
 const bucket = new BucketKeys('prefix', 'bucket');
 
 /** A session that lives, and whose cluster answers reads when the test says so. */
@@ -37,25 +37,30 @@ const grant = (revision) => ({
 });
 
 let notices;
-let watches;
+let turns;
 let session;
-function open(maxHoldUpMs, retryMs = LONG_MS) {
-  notices = [];
-  session = new FakeSession();
-  watches = new AgentWatches(bucket, (id, events) => notices.push(...events), {
-    maxHoldUpMs,
-    retryMs,
+/** @param {object} [options] */
+function open(options) {
+  const watch = new AgentWatch(bucket, session, (events) => notices.push(...events), {
+    name: undefined,
+    hasMissed: false,
+    ...options,
   });
-  watches.open(1, undefined, session);
+  void turns.hold(() => watch.begin());
+  return watch;
 }
-afterEach(() => watches.closeAll());
+beforeEach(() => {
+  notices = [];
+  turns = new Turns();
+  session = new FakeSession();
+});
 
 const turn = () => new Promise(setImmediate);
 
 test('calls after a watch wait for the answer to it', async () => {
-  open(LONG_MS);
+  open();
   const done = [];
-  watches.after(() => done.push('after it'));
+  turns.after(() => done.push('after it'));
   await turn();
   done.push('answered');
   session.answer();
@@ -65,29 +70,16 @@ test('calls after a watch wait for the answer to it', async () => {
   expect(notices).toMatchObject([{ type: 'granted', token: 5n, lost: 0 }]);
 });
 
-test('a watch that is not answered holds up nothing for ever, and has missed something', async () => {
-  open(1);
-  await new Promise((resolve) => watches.after(resolve));
-  session.answer();
-  await turn();
-  session.subscriptions[0].onEvents([grant('5')]);
-  session.subscriptions[0].onEvents([grant('6')]);
-  expect(notices).toMatchObject([
-    { token: 5n, lost: 1 },
-    { token: 6n, lost: 0 },
-  ]);
-});
-
 test('a watch sees all after what was read before it, wherever its stream breaks', async () => {
-  open(LONG_MS);
+  open();
   session.answer();
   await turn();
   expect(session.subscriptions).toMatchObject([{ from: '5' }]);
 });
 
 test('a watch whose read was refused holds up nothing, begins later, and has missed something', async () => {
-  open(LONG_MS, 1);
-  const done = new Promise((resolve) => watches.after(resolve));
+  open({ retryMs: 1 });
+  const done = new Promise((resolve) => turns.after(resolve));
   const { answer } = session;
   session.refuse(new Error('no right'));
   await done;
@@ -98,27 +90,19 @@ test('a watch whose read was refused holds up nothing, begins later, and has mis
   expect(notices).toMatchObject([{ token: 5n, lost: 1 }]);
 });
 
-test('a watch that is closed before its answer holds up nothing, and sees nothing', async () => {
-  open(LONG_MS);
-  const done = new Promise((resolve) => watches.after(resolve));
-  watches.close(1);
-  await done;
+test('a watch that is closed before its answer sees nothing', async () => {
+  open().close();
   session.answer();
   await turn();
   expect(session.subscriptions).toEqual([]);
 });
 
-test('a watch reports that it has missed what happened between two sessions', async () => {
-  open(LONG_MS);
+test('a watch reports that it has missed what happened before its session', async () => {
+  open({ hasMissed: true });
   session.answer();
   await turn();
-  watches.onSessionLost();
-  const next = new FakeSession();
-  watches.onSession(next);
-  next.answer();
-  await turn();
-  next.subscriptions[0].onEvents([grant('5')]);
-  next.subscriptions[0].onEvents([grant('6')]);
+  session.subscriptions[0].onEvents([grant('5')]);
+  session.subscriptions[0].onEvents([grant('6')]);
   expect(notices).toMatchObject([
     { token: 5n, lost: 1 },
     { token: 6n, lost: 0 },
@@ -126,7 +110,7 @@ test('a watch reports that it has missed what happened between two sessions', as
 });
 
 test('a watch whose events were compacted away reads the sessions again', async () => {
-  open(LONG_MS);
+  open();
   session.answer();
   await turn();
   const about = JSON.stringify(['someone', 0, 0, 'host', '']);

@@ -43,11 +43,7 @@ async function read(ops) {
 
 function waitAt(created, options = {}) {
   const request = new EtcdRequest({
-    number: 1,
-    name: 'a',
-    mode: 'exclusive',
-    since: 0,
-    ...options,
+    message: { number: 1, name: 'a', mode: 'exclusive', since: 0, ...options },
   });
   request.id = toRequestId(leaseId, 1);
   request.created = String(created);

@@ -9,8 +9,8 @@ const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 const DEMO = path.join(__dirname, '..', '..', 'demo', 'main.js');
 const INCREMENTS = 2_000;
-/** No lease ends in an election, nor during the check for the killed process. */
-const TTL_MS = 600_000;
+/** No lease ends in an election. The lock of a killed process is free at the end of its lease. */
+const TTL_MS = 20_000;
 /** Of each of them the cluster has made one change or two. */
 const SOME = BigInt(INCREMENTS / 4);
 
@@ -48,8 +48,6 @@ afterEach(async () => {
     const result = JSON.parse(await output);
     console.log(result);
     expect(result).toMatchObject({ ok: true, expected: INCREMENTS, found: INCREMENTS });
-    // The lease of the killed process is revoked by another process of its machine.
-    expect(result.killToGrantMs).toBeLessThan(TTL_MS / 2);
     expect(result).toMatchObject({ violations: 0, auditViolations: 0, unreportedLost: false });
     leader.start(cluster.members, 'existing');
     await cluster.untilHealthy();

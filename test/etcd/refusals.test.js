@@ -3,7 +3,7 @@
 const { EtcdError } = require('../../lib/backends/etcd/etcd-errors.js');
 const { HELD, WAITING } = require('../../lib/backends/etcd/etcd-request.js');
 const { toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
-const { SessionLost } = require('../../lib/backends/etcd/session-calls.js');
+const { SessionLost } = require('../../lib/backends/remote/lock-session.js');
 const {
   keysOf,
   nameKeys,

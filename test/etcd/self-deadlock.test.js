@@ -13,7 +13,7 @@ const ownOf = (...numbers) => new Set(numbers.map((number) => toRequestId(leaseI
 
 /** @param {number} idNumber  of the id under which the request is in the cluster */
 function requestOf(number, idNumber) {
-  const request = new EtcdRequest({ number, name: 'a', mode: 'exclusive', since: 0 });
+  const request = new EtcdRequest({ message: { number, name: 'a', mode: 'exclusive', since: 0 } });
   request.id = toRequestId(leaseId, idNumber);
   return request;
 }
@@ -32,7 +32,7 @@ async function checkWith(own) {
     [toKeyValue(keys.queueKey('x', waiter.id), waiter.value, '6')],
   ].map((kvs) => ({ response_range: { kvs } }));
   const session = { read: async () => ({ responses }) };
-  return wouldSelfDeadlock(session, bucket, waiter, () => own);
+  return wouldSelfDeadlock(session, bucket, waiter, own);
 }
 
 test('a thread waits for a lock that it holds, whatever id that has', async () => {

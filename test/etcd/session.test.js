@@ -6,7 +6,7 @@ const { EtcdError } = require('../../lib/backends/etcd/etcd-errors.js');
 const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toRequestId } = require('../../lib/backends/etcd/keys.js');
 const { Session } = require('../../lib/backends/etcd/session.js');
-const { SessionLost } = require('../../lib/backends/etcd/session-calls.js');
+const { SessionLost } = require('../../lib/backends/remote/lock-session.js');
 const { bytes, get, put, textOf } = require('../../lib/backends/etcd/transaction.js');
 
 const noop = () => {};
@@ -311,7 +311,8 @@ test('reads its own key where its end may have been missed', async () => {
 });
 
 describe('a notification to an id that several requests have had', () => {
-  const requestOf = (number) => new EtcdRequest({ number, name: 'a', mode: 'exclusive', since: 0 });
+  const requestOf = (number) =>
+    new EtcdRequest({ message: { number, name: 'a', mode: 'exclusive', since: 0 } });
   const GRANT = '{"heads":[]}';
   const stealOf = (token) => JSON.stringify({ stolen: true, token });
 

@@ -4,7 +4,7 @@ const { EntryOrder, RequestIds } = require('../../lib/backends/etcd/session.js')
 const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
 const { NameQueue } = require('../../lib/backends/etcd/name-queue.js');
-const { SessionLost } = require('../../lib/backends/etcd/session-calls.js');
+const { SessionLost } = require('../../lib/backends/remote/lock-session.js');
 const { textOf } = require('../../lib/backends/etcd/transaction.js');
 
 const bucket = new BucketKeys('prefix', 'bucket');
@@ -25,7 +25,9 @@ const keysOf = ({ class: it, id }) =>
 
 /** @param {number} number @param {object} [options] */
 const requestOf = (number, options) =>
-  new EtcdRequest({ number, name: NAME, mode: 'exclusive', since: 0, ...options });
+  new EtcdRequest({
+    message: { number, name: NAME, mode: 'exclusive', since: 0, ...options },
+  });
 
 /** A session that lives. The test answers its changes, and says what it reads. */
 class PlayedSession {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
+const { dateNow, setTimeout } = require('../../time.js');
 const { decodeText, endOf } = require('./keys.js');
 const { toSessionInfo } = require('../remote/session-info.js');
 const { UNKNOWN_SESSION, toRequestInfo } = require('./bucket-view.js');
@@ -244,149 +244,57 @@ function endOfWait({ id, lease }, { ended, closed, why }) {
   return isEndOf(id, 'timedout', why) ? 'timedout' : 'aborted';
 }
 
-/**
- * @typedef {object} Watch
- * @property {string | undefined} name
- * @property {BucketEvents | undefined} events  of this session
- * @property {boolean} hasMissed  what happened between two sessions
- */
-
-/** The longest that a watch whose first read has no answer holds up what comes after it. */
-const MAX_HOLD_UP_MS = 5000;
-/** How long after a refusal of that read it is tried again. */
+/** How long after a refusal of its first read a watch is tried again. */
 const RETRY_MS = 1000;
 
-/**
- * The watches of an agent, in each of its sessions. A watch sees all that its agent does after it.
- * So the agent's actions wait here for the read after whose revision the watch begins. Without an
- * answer to the read, the agent continues, and the watch reports a gap with its first events.
- */
-class AgentWatches {
+/** A watch of an agent, in one of its sessions. */
+class AgentWatch {
   #bucket;
+  #session;
+  #name;
   #post;
-  /** @type {Map<number, Watch>} */
-  #watches = new Map();
-  #maxHoldUpMs;
   #retryMs;
-  /** @type {Map<BucketEvents, NodeJS.Timeout>} whose first read has no answer, which wait */
-  #beginning = new Map();
-  /** @type {(() => void)[]} */
-  #actions = [];
+  #isClosed = false;
+  #hasMissed;
+  /** @type {BucketEvents | undefined} */
+  #events;
 
   /**
    * @param {BucketKeys} bucket
-   * @param {(id: number, events: LockEvent[]) => void} post
-   * @param {{ maxHoldUpMs?: number, retryMs?: number }} [times]
+   * @param {Session} session
+   * @param {(events: LockEvent[]) => void} post
+   * @param {{ name: string | undefined, hasMissed: boolean, retryMs?: number }} options  hasMissed:
+   *   what happened before
    */
-  constructor(bucket, post, { maxHoldUpMs = MAX_HOLD_UP_MS, retryMs = RETRY_MS } = {}) {
+  constructor(bucket, session, post, { name, hasMissed, retryMs = RETRY_MS }) {
     this.#bucket = bucket;
+    this.#session = session;
+    this.#name = name;
     this.#post = post;
-    this.#maxHoldUpMs = maxHoldUpMs;
+    this.#hasMissed = hasMissed;
     this.#retryMs = retryMs;
   }
 
-  /**
-   * @param {number} id
-   * @param {string | undefined} name
-   * @param {Session | undefined} session  undefined: the next one begins with it
-   */
-  open(id, name, session) {
-    this.#watches.set(id, { name, events: undefined, hasMissed: false });
-    if (session !== undefined) this.#begin(id, session);
-  }
-
-  /** @param {number} id */
-  close(id) {
-    const events = this.#watches.get(id)?.events;
-    this.#watches.delete(id);
-    events?.close();
-    if (events !== undefined) this.#onBegun(events);
-  }
-
-  closeAll() {
-    for (const id of this.#watches.keys()) this.close(id);
-  }
-
-  /** @param {Session} session  a new one */
-  onSession(session) {
-    for (const id of this.#watches.keys()) this.#begin(id, session);
-  }
-
-  onSessionLost() {
-    for (const watch of this.#watches.values()) {
-      watch.events = undefined;
-      watch.hasMissed = true;
-    }
-    for (const timer of this.#beginning.values()) clearTimeout(timer);
-    this.#beginning.clear();
-    this.#run();
-  }
-
-  /**
-   * Does it when all watches see it, in the order of the calls: at once where none begins.
-   * @param {() => void} action
-   */
-  after(action) {
-    this.#actions.push(action);
-    this.#run();
-  }
-
-  #run() {
-    while (this.#beginning.size === 0 && this.#actions.length > 0) {
-      /** @type {() => void} */ (this.#actions.shift())();
+  /** Resolves when it sees what happens from then on, or cannot begin yet. */
+  async begin() {
+    if (this.#isClosed || this.#session.isOver) return;
+    const events = new BucketEvents(this.#bucket, this.#name, this.#post);
+    this.#events?.close();
+    this.#events = events;
+    if (this.#hasMissed) events.skip();
+    this.#hasMissed = true;
+    try {
+      await events.begin(this.#session, () => void this.begin());
+    } catch {
+      // That read was refused: a right may come back.
+      setTimeout(() => void this.begin(), this.#retryMs).unref();
     }
   }
 
-  /**
-   * @param {number} id
-   * @param {Session} session
-   */
-  #begin(id, session) {
-    const watch = this.#watches.get(id);
-    if (watch === undefined || watch.events !== undefined) return;
-    const events = new BucketEvents(this.#bucket, watch.name, (found) => this.#post(id, found));
-    watch.events = events;
-    if (watch.hasMissed) events.skip();
-    watch.hasMissed = false;
-    const goOn = () => {
-      events.skip();
-      this.#onBegun(events);
-    };
-    this.#beginning.set(events, setTimeout(goOn, this.#maxHoldUpMs));
-    const onFailed = () => {
-      this.#onBegun(events);
-      if (watch.events === events) this.#beginLater(id, watch, session);
-    };
-    const onGap = () => {
-      events.close();
-      if (watch.events !== events) return;
-      watch.events = undefined;
-      watch.hasMissed = true;
-      this.#begin(id, session); // which reads the sessions that the gap began
-    };
-    events.begin(session, onGap).then(() => this.#onBegun(events), onFailed);
-  }
-
-  /**
-   * The read with which it begins was refused: a right may come back.
-   * @param {number} id
-   * @param {Watch} watch
-   * @param {Session} session
-   */
-  #beginLater(id, watch, session) {
-    watch.events = undefined;
-    watch.hasMissed = true;
-    const begin = () => {
-      if (!session.isOver && this.#watches.get(id) === watch) this.#begin(id, session);
-    };
-    setTimeout(begin, this.#retryMs).unref();
-  }
-
-  /** It sees what happens, or nothing waits for it. @param {BucketEvents} events */
-  #onBegun(events) {
-    clearTimeout(this.#beginning.get(events));
-    if (this.#beginning.delete(events)) this.#run();
+  close() {
+    this.#isClosed = true;
+    this.#events?.close();
   }
 }
 
-module.exports = { BucketEvents, AgentWatches };
+module.exports = { AgentWatch, BucketEvents };

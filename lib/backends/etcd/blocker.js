@@ -288,17 +288,16 @@ const toRequest = (waiter, limit) => ({
  * @param {import('./session.js').Session} session
  * @param {import('./keys.js').BucketKeys} bucket
  * @param {EtcdRequest} request
- * @param {() => Set<string>} findOwn  ids of the thread's other requests
+ * @param {Set<string>} own  ids of the thread's other requests
  * @returns {Promise<boolean>}
  * @throws EtcdError, SessionLost (rejects)
  */
-async function wouldSelfDeadlock(session, bucket, request, findOwn) {
+async function wouldSelfDeadlock(session, bucket, request, own) {
   const { held, queue } = bucket.ofName(request.name);
   const { responses } = await session.read([getAll(held), getMadeUntil(queue, request.created)]);
   const [holders, waiters] = responses.map((it) => toWaiters(keyValuesOf(it), bucket));
   const position = waiters.findIndex(({ id }) => id === request.id);
   if (position < 0 || request.phase !== WAITING) return false;
-  const own = findOwn();
   const path = new WaitPath(toWaiting(waiters[position]));
   const ahead = waiters.slice(0, position).reverse();
   return (

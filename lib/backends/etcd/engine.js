@@ -2,29 +2,314 @@
 
 // etcd in the thread of a session.
 
+const { dateNow } = require('../../time.js');
+const { LockSession } = require('../remote/lock-session.js');
+const { fromSessionInfo } = require('../remote/session-info.js');
+const { AgentWatch } = require('./agent-watches.js');
+const { WaitPace, wouldSelfDeadlock } = require('./blocker.js');
+const { toInspection } = require('./bucket-view.js');
+const { checkVersion, EtcdClient } = require('./etcd-client.js');
 const { describe } = require('./etcd-errors.js');
-const { LockSession } = require('./lock-session.js');
-const { MachineLink } = require('./machine-link.js');
+const { EtcdRequest, WAITING } = require('./etcd-request.js');
+const { BucketKeys, toLeaseId, toRequestId } = require('./keys.js');
+const { NameQueue } = require('./name-queue.js');
+const { Session } = require('./session.js');
+const { get, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
-/**
- * @param {import('./cluster-options.js').ClusterOptions} options
- * @param {import('../remote/session-info.js').SessionInfo} agent
- * @param {import('../remote/session-thread.js').Thread} thread
- * @returns {LockSession}
- */
-function openSession(options, agent, { post, state }) {
-  const session = new LockSession(options, agent, post, {
-    onSession(begun) {
-      state.noteSession(begun?.lease);
-      if (begun === undefined) return () => {};
-      const cluster = `${begun.clusterId}/${options.prefix}`;
-      const link = new MachineLink(cluster, begun.lease, (dead) => void session.revoke(dead));
-      link.open();
-      return () => link.close();
-    },
-    onExtended: (leftMs) => state.noteValidity(leftMs),
-  });
-  return session;
+/** @typedef {import('../remote/lock-session.js').OwnRequest} OwnRequest */
+/** @typedef {import('../remote/lock-session.js').RemoteRequest} RemoteRequest */
+/** @typedef {import('../remote/lock-session.js').Session} RemoteSession */
+/** @typedef {import('../remote/lock-session.js').SessionHost} SessionHost */
+/** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
+
+/** Actions of an agent in the order of its calls; one that holds the others up ends first. */
+class Turns {
+  #isHeld = false;
+  /** @type {(() => void)[]} */
+  #actions = [];
+
+  /** @param {() => void} action */
+  after(action) {
+    this.#actions.push(action);
+    this.#run();
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  hold(action) {
+    return new Promise((resolve, reject) => {
+      this.after(() => {
+        this.#isHeld = true;
+        const release = () => {
+          this.#isHeld = false;
+          this.#run();
+        };
+        const done = action();
+        done.then(release, release);
+        done.then(resolve, reject);
+      });
+    });
+  }
+
+  #run() {
+    while (!this.#isHeld && this.#actions.length > 0) {
+      /** @type {() => void} */ (this.#actions.shift())();
+    }
+  }
 }
 
-module.exports = { describe, openSession };
+/**
+ * A session with etcd.
+ * @implements {RemoteSession}
+ */
+class EtcdSession {
+  #engine;
+  #session;
+  #host;
+  #turns = new Turns();
+  /** @type {Map<string, NameQueue>} */
+  #names = new Map();
+  /** @type {Map<number, EtcdRequest>} */
+  #requests = new Map();
+  /** @type {Map<number, AgentWatch>} */
+  #watches = new Map();
+
+  /**
+   * @param {EtcdEngine} engine
+   * @param {SessionHost} host
+   */
+  constructor(engine, host) {
+    const { client, bucket, ttlMs } = engine;
+    this.#engine = engine;
+    this.#host = host;
+    this.#session = new Session(client, bucket, ttlMs, {
+      onNotification: (request, event) =>
+        this.#names.get(request.name)?.onNotification(request, event),
+      onNotificationGap: () => {
+        for (const name of this.#names.values()) name.reread();
+      },
+      onExtended: (leftMs) => host.onExtended(leftMs),
+      onLost: () => {
+        this.#end();
+        host.onSessionLost();
+      },
+    });
+  }
+
+  /** The number of its lease. */
+  get id() {
+    return this.#session.lease;
+  }
+
+  get isOver() {
+    return this.#session.isOver;
+  }
+
+  async open() {
+    await this.#engine.check(this.#session);
+    await this.#session.open(this.#engine.info);
+  }
+
+  async close() {
+    this.#end();
+    await this.#session.close();
+  }
+
+  #end() {
+    for (const name of this.#names.values()) name.close();
+    for (const watch of this.#watches.values()) watch.close();
+  }
+
+  /** @param {RemoteRequest} request */
+  enter(request) {
+    const own = new EtcdRequest(request);
+    this.#requests.set(own.number, own);
+    this.#turns.after(() => {
+      if (!this.isOver) this.#nameOf(own.name).enqueue(own);
+    });
+  }
+
+  /**
+   * @param {RemoteRequest} request
+   * @param {'timedout' | undefined} why
+   */
+  leave({ number }, why) {
+    const own = this.#requests.get(number);
+    if (own === undefined) return;
+    own.isEnding = true;
+    this.#turns.after(() => {
+      if (!this.isOver && this.#requests.get(number) === own) this.#nameOf(own.name).end(own, why);
+    });
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} min
+   */
+  async isLocked(name, min) {
+    await new Promise((resolve) => this.#turns.after(() => resolve(undefined)));
+    const { exclusive, shared } = await this.#nameOf(name).countHolders();
+    return exclusive > 0 || shared >= min;
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} max
+   */
+  async holdersOf(name, max) {
+    const { bucket } = this.#engine;
+    const { request_range: range } = getAll(bucket.ofName(name).held);
+    const held = await this.#session.read([{ request_range: { ...range, limit: String(max) } }]);
+    const keyValues = keyValuesOf(held.responses[0]);
+    const keys = keyValues.map((/** @type {any} */ { key }) => bucket.parse(textOf(key)));
+    const sessions = new Set(keys.map((/** @type {any} */ { lease }) => bucket.sessionKey(lease)));
+    const { responses } = await this.#session.read([...sessions].map(get));
+    return toInspection([...keyValues, ...responses.flatMap(keyValuesOf)], bucket, dateNow()).held;
+  }
+
+  /** With everything that this agent has asked for before, and with nothing that it asks later. */
+  inspect() {
+    const { bucket } = this.#engine;
+    return this.#turns.hold(async () => {
+      const names = [...this.#names.values()];
+      await Promise.all(names.map((name) => name.after(async () => {})));
+      const { responses } = await this.#session.read([getAll(bucket.root)]);
+      return toInspection(keyValuesOf(responses[0]), bucket, dateNow());
+    });
+  }
+
+  /**
+   * @param {RemoteRequest} request
+   * @param {OwnRequest[]} others  of its thread
+   */
+  async wouldSelfDeadlock({ number }, others) {
+    const request = this.#requests.get(number);
+    if (request === undefined || request.phase !== WAITING) return false;
+    const own = new Set(others.map((it) => toRequestId(toLeaseId(it.session), it.number)));
+    return wouldSelfDeadlock(this.#session, this.#engine.bucket, request, own);
+  }
+
+  /**
+   * A watch sees all that its agent does after it.
+   * @param {number} id
+   * @param {string | undefined} name
+   * @param {boolean} hasMissed
+   */
+  watch(id, name, hasMissed) {
+    const post = (/** @type {any[]} */ events) => this.#host.onEvents(id, events);
+    const options = { name, hasMissed };
+    const watch = new AgentWatch(this.#engine.bucket, this.#session, post, options);
+    this.#watches.set(id, watch);
+    void this.#turns.hold(() => watch.begin());
+  }
+
+  /** @param {number} id */
+  unwatch(id) {
+    this.#watches.get(id)?.close();
+    this.#watches.delete(id);
+  }
+
+  get status() {
+    const { leaseId, leaseAgeMs, leftMs, counts, watchCounts } = this.#session;
+    return {
+      ...this.#engine.status(),
+      lease: leaseId,
+      leaseAgeMs,
+      leaseLeftMs: leftMs,
+      ...counts,
+      watch: watchCounts,
+    };
+  }
+
+  /** @param {string} name */
+  #nameOf(name) {
+    let queue = this.#names.get(name);
+    if (queue === undefined) {
+      const host = this.#host;
+      queue = new NameQueue(name, this.#session, this.#engine.bucket, {
+        onGranted: ({ request, token }) => host.onGranted(request, token),
+        onQueued: ({ request }) => host.onQueued(request),
+        onMissed: (it) => host.onMissed(this.#forget(it)),
+        onFailed: (it, error) => host.onFailed(this.#forget(it), error),
+        onLost: (it, reason) => host.onLost(this.#forget(it), reason),
+        onEnded: (it) => host.onLeft(this.#forget(it), it.loss),
+        onIdle: (idle) => {
+          if (this.#names.get(name) === idle) this.#names.delete(name);
+        },
+        onWaited: (ms) => this.#engine.pace.note(name, ms),
+        checkAfterMs: () => this.#engine.pace.checkAfterMs(name),
+      });
+      this.#names.set(name, queue);
+    }
+    return queue;
+  }
+
+  /** @param {EtcdRequest} own */
+  #forget(own) {
+    if (this.#requests.get(own.number) === own) this.#requests.delete(own.number);
+    return own.request;
+  }
+}
+
+/** What the sessions of an agent share. */
+class EtcdEngine {
+  describe = describe;
+  client;
+  bucket;
+  ttlMs;
+  info;
+  pace = new WaitPace();
+  #isChecked = false;
+
+  /**
+   * @param {ClusterOptions} options
+   * @param {import('../remote/session-info.js').SessionInfo} agent
+   */
+  constructor(options, agent) {
+    this.client = new EtcdClient(options);
+    this.bucket = new BucketKeys(options.prefix, options.bucket);
+    this.ttlMs = options.ttlMs;
+    this.info = fromSessionInfo(agent);
+  }
+
+  /** @param {SessionHost} host */
+  create(host) {
+    return new EtcdSession(this, host);
+  }
+
+  /** @param {any} error */
+  isFinal(error) {
+    return error.isFinal === true || error instanceof DOMException;
+  }
+
+  /** The cluster is new enough. @param {Session} session */
+  async check(session) {
+    if (this.#isChecked) return;
+    const version = await session.readVersion();
+    if (version !== undefined) checkVersion(version);
+    this.#isChecked = true;
+  }
+
+  status() {
+    const { counts, endpoint } = this.client;
+    return { endpoint, lease: '', leaseAgeMs: 0, leaseLeftMs: 0, ...counts };
+  }
+
+  close() {
+    this.client.close();
+  }
+}
+
+/**
+ * @param {ClusterOptions} options
+ * @param {import('../remote/session-info.js').SessionInfo} agent
+ * @param {import('../remote/session-thread.js').Thread} thread
+ */
+function openSession(options, agent, { post, state }) {
+  return new LockSession(new EtcdEngine(options, agent), post, state);
+}
+
+module.exports = { Turns, describe, openSession };

@@ -30,20 +30,14 @@ class EtcdRequest {
   loss = undefined;
   /** @type {NodeJS.Timeout | undefined} */
   holdTimer = undefined;
-  /** The session that it is of now. */
-  leaseId = '';
-  /** In that session; one before it may have had it. */
+  /** In its session; one before it may have had it. */
   id = '';
   /** A revision before all that the cluster has noted of this request under its id. */
   usedAfter = 0n;
-  /**
-   * Its thread is blocked for it: ids of what that thread has asked for besides.
-   * @type {(() => Set<string>) | undefined}
-   */
-  findOwn = undefined;
-
-  /** @param {RequestMessage} message */
-  constructor({ number, name, mode, ifAvailable, steal, since, extras }) {
+  /** @param {{ message: RequestMessage }} request */
+  constructor(request) {
+    const { number, name, mode, ifAvailable, steal, since, extras } = request.message;
+    this.request = /** @type {import('../remote/lock-session.js').RemoteRequest} */ (request);
     this.number = number;
     this.name = name;
     this.ifAvailable = ifAvailable;

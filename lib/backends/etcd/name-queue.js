@@ -15,7 +15,7 @@ const {
   releaseLock,
   serveQueue,
 } = require('./name-lock.js');
-const { SessionLost } = require('./session-calls.js');
+const { SessionLost } = require('../remote/lock-session.js');
 const { sliceWhile, StepQueue, turnOfLoop } = require('./step-queue.js');
 const { WaiterCheck } = require('./blocker.js');
 

@@ -2,6 +2,7 @@
 
 const { clearTimeout, performance, setTimeout } = require('../../time.js');
 const { Backoff } = require('../remote/backoff.js');
+const { SessionLost } = require('../remote/lock-session.js');
 
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
@@ -153,9 +154,6 @@ class FirstAnswer {
 /** So many calls are made at once: each takes about a millisecond of the thread. */
 const MAX_CALLS = 32;
 
-/** The session has ended: everything that it held or waited for is gone. */
-class SessionLost extends Error {}
-
 /** The calls of a session. */
 class SessionCalls {
   #client;
@@ -243,4 +241,4 @@ class SessionCalls {
   }
 }
 
-module.exports = { FirstAnswer, SessionCalls, SessionLost };
+module.exports = { FirstAnswer, SessionCalls };

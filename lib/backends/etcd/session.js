@@ -1,7 +1,8 @@
 'use strict';
 
 const { Backoff } = require('../remote/backoff.js');
-const { SessionCalls, SessionLost } = require('./session-calls.js');
+const { SessionLost } = require('../remote/lock-session.js');
+const { SessionCalls } = require('./session-calls.js');
 const { following, get, getAll, isChangedAt, nested, put, remove } = require('./transaction.js');
 const { endOf, numberOf, toLeaseId, toRequestId } = require('./keys.js');
 const { EtcdError } = require('./etcd-errors.js');

@@ -18,6 +18,7 @@ function openSession(given, agent, { post, state, requestAnswer }) {
     : given;
   /** @type {import('../remote/lock-session.js').SessionEngine} */
   const engine = {
+    ttlMs: options.ttlMs,
     create: (host) => new PostgresSession(options, agent, host),
     describe,
     isFinal,

@@ -69,9 +69,12 @@ class RemoteRequest {
 /**
  * An engine in the thread of a session.
  * @typedef {object} SessionEngine
+ * @property {number} ttlMs  after which the server forgets a lost session
  * @property {(host: SessionHost) => Session} create
  * @property {(error: any) => boolean} isFinal  no later session can begin either
  * @property {(error: any) => import('./request-table.js').ErrorMessage} describe
+ * @property {() => object} [status]  without a session
+ * @property {() => void} [close]  after the last session
  */
 
 /** Rejects what waits for an answer of a session that is over. */
@@ -102,6 +105,10 @@ class LockSession {
   #waiting = [];
   /** Of thousands that time out together, each name is read for once at a time. */
   #holderReads = /** @type {Map<string, Promise<LockDetail[]>>} */ (new Map());
+  /** Of lost sessions whose agent has not received the loss. @type {(() => void)[]} */
+  #unreported = [];
+  /** @type {Set<Promise<void>>} of lost sessions */
+  #ends = new Set();
   #isClosed = false;
   /** Why there is no session, since the last one. */
   #silence = '';
@@ -197,12 +204,15 @@ class LockSession {
 
   /** The state of the session, for metrics. */
   get status() {
-    const session = this.#session;
-    const connected = session !== undefined;
-    return { connected, requests: this.#requests.size, ...this.#counts, ...session?.status };
+    const connected = this.#session !== undefined;
+    const status = this.#session?.status ?? this.#engine.status?.();
+    return { connected, requests: this.#requests.size, ...this.#counts, ...status };
   }
 
-  onLossesReported() {}
+  /** The agent has received all losses of the first of the lost sessions. */
+  onLossesReported() {
+    this.#unreported.shift()?.();
+  }
 
   /** Releases everything. */
   async close() {
@@ -210,7 +220,9 @@ class LockSession {
     clearTimeout(this.#silenceTimer);
     const session = this.#session ?? this.#opening;
     this.#session = undefined;
-    await session?.close();
+    for (const resolve of this.#unreported.splice(0)) resolve();
+    await Promise.all([session?.close(), ...this.#ends]);
+    this.#engine.close?.();
   }
 
   async #open() {
@@ -224,12 +236,13 @@ class LockSession {
       this.#opening = session;
       try {
         await session.open();
-        if (!session.isOver && !this.#isClosed) this.#start(session);
-        if (!session.isOver || this.#isClosed) return;
+        if (!session.isOver && !this.#isClosed) return this.#start(session);
+        void session.close();
+        if (this.#isClosed) return;
       } catch (error) {
         void session.close();
         if (this.#engine.isFinal(error)) this.#failAll(error);
-        this.#noteSilence(error);
+        if (!(error instanceof SessionLost)) this.#noteSilence(error);
       }
       await backoff.pause();
     }
@@ -300,7 +313,25 @@ class LockSession {
     for (const request of [...this.#requests.values()]) this.#onDisconnected(request);
     this.#post({ type: 'lostAll' });
     for (const watch of this.#watches.values()) watch.hasMissed = true;
+    this.#endLost(session);
     void this.#open();
+  }
+
+  /**
+   * The locks of a lost session stay in the way of others until its agent has received the loss. An
+   * agent whose event loop is blocked keeps them until the server forgets the session.
+   * @param {Session} session
+   */
+  #endLost(session) {
+    const isReported = /** @type {Promise<void>} */ (
+      new Promise((resolve) => {
+        this.#unreported.push(resolve);
+        setTimeout(resolve, this.#engine.ttlMs).unref();
+      })
+    );
+    const end = isReported.then(() => session.close());
+    this.#ends.add(end);
+    void end.then(() => this.#ends.delete(end));
   }
 
   /** @param {RemoteRequest} request */
