@@ -32,7 +32,7 @@ const LINE = /^(\d+) (\d+) (\S+) (\d+)$/;
 
 /**
  * @param {string} line
- * @returns {Entry | undefined} undefined for a damaged line
+ * @returns {Entry | undefined} undefined for a corrupted line
  */
 function parse(line) {
   const [, number, token, writer, at] = LINE.exec(line) ?? [];
@@ -48,7 +48,7 @@ class Ledger {
     this.#fd = fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_CREAT, 0o600);
   }
 
-  /** @returns {Entry | undefined} undefined when the ledger is empty, or its last line damaged */
+  /** @returns {Entry | undefined} undefined when the ledger is empty, or its last line corrupted */
   last() {
     const size = fs.fstatSync(this.#fd).size;
     const tail = Buffer.alloc(Math.min(size, MAX_LINE));
@@ -64,7 +64,7 @@ class Ledger {
     fs.writeSync(this.#fd, line, 0, line.length, fs.fstatSync(this.#fd).size);
   }
 
-  /** @returns {(Entry | undefined)[]} all lines; undefined for a damaged one */
+  /** @returns {(Entry | undefined)[]} all lines; undefined for a corrupted one */
   read() {
     const bytes = Buffer.alloc(fs.fstatSync(this.#fd).size);
     fs.readSync(this.#fd, bytes, 0, bytes.length, 0);

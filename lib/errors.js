@@ -12,7 +12,7 @@ const LOSS_MESSAGES = {
   stolen: 'was stolen by another request',
   expired: 'was held longer than its hold limit',
   disconnected:
-    'was lost: the lock manager was closed, its lock table was removed, replaced or damaged, ' +
+    'was lost: the lock manager was closed, its lock table was removed, replaced or corrupted, ' +
     'or its session with the server is over',
 };
 

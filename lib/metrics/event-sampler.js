@@ -16,7 +16,7 @@
 const MAX_EVENTS = 256;
 /** Events of one window. Writing them costs the watched processes about half a millisecond. */
 const MAX_IN_WINDOW = 5_000;
-/** More between two calls of take() is a damaged counter that was repaired. */
+/** More between two calls of take() is a corrupted counter that was repaired. */
 const MAX_GRANTS = 1_000_000_000n;
 
 /**

@@ -38,7 +38,7 @@ const CHECKED = [
 /** Words of any position. Spaces stand for white space, also a line's end. */
 const FORBIDDEN_WORDS = [
   /\b(?:whoever|whom|somebody|nobody|everybody|anybody)\b/gi,
-  /\b(?:told|tells|telling|hears?|heard|mended)\b/gi,
+  /\b(?:told|tells|telling|hears?|heard|mended|damaged?|damages|storms?)\b/gi,
   /\blook(?:s|ed|ing)? (?:for|after)\b/gi,
   /\basks? for itself\b/gi,
   /\b(?:go|goes|going|went|gone) on\b/gi,
@@ -56,6 +56,7 @@ const FORBIDDEN_PARTS = [
   ...['told', 'tells?', 'hears?', 'heard', 'mended', 'looks?', 'looked', 'looking'],
   ...['asks?', 'asked', 'asking', 'thief', 'thieves', 'thefts?', 'robbed', 'vandals?'],
   ...['scribbles?', 'scribblers?', 'keepers?', 'intakes?', 'reapers?', 'comebacks?', 'places?'],
+  ...['damaged?', 'damages', 'storms?'],
   ...['somebody', 'anybody', 'everybody', 'whoever', 'whom'],
 ].join('|');
 

@@ -1046,7 +1046,7 @@ void Agent::TakeEvents(std::vector<RequestEvent>& events) {
     } else {
       events.push_back(
           {id, RequestEvent::Kind::kFailed, 0,
-           Status(StatusCode::kSegmentBroken, "the record of the request was damaged")});
+           Status(StatusCode::kSegmentBroken, "the record of the request was corrupted")});
     }
   }
 }

@@ -178,7 +178,7 @@ Result<RequestReply> ReplyOf(const OperationCell& operation) {
                              static_cast<int>(outcome >> segment::kRefusedErrorBit));
   }
   if (outcome > static_cast<uint32_t>(RequestOutcome::kMissed)) {
-    return Status(StatusCode::kSegmentBroken, "the request was damaged while it was queued");
+    return Status(StatusCode::kSegmentBroken, "the request was corrupted while it was queued");
   }
   RequestReply reply;
   reply.outcome = static_cast<RequestOutcome>(outcome);

@@ -33,11 +33,11 @@ constexpr int kAttempts = 3;
 constexpr int kRecordsPerEntry = 128;
 
 [[gnu::cold]] Status Broken() {
-  return Status(StatusCode::kSegmentBroken, "the segment is damaged faster than it is repaired");
+  return Status(StatusCode::kSegmentBroken, "the segment is corrupted faster than it is repaired");
 }
 
 [[gnu::cold]] Status NoSuchShard() {
-  return Status(StatusCode::kSegmentBroken, "a record of no shard: the segment is damaged");
+  return Status(StatusCode::kSegmentBroken, "a record of no shard: the segment is corrupted");
 }
 
 // For more shards of an owner that is stopped. A dead owner's are taken over.

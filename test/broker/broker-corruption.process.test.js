@@ -94,7 +94,7 @@ describe.each(CORRUPTIONS)('a journal with %s', (_title, corruption) => {
   });
 });
 
-test('a damaged journal keeps no lock of a dead client', async () => {
+test('a corrupted journal keeps no lock of a dead client', async () => {
   const { child } = await startHolder();
   killAndCorrupt();
   child.kill('SIGKILL');

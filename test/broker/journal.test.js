@@ -176,7 +176,7 @@ const CORRUPTIONS = [
   ['that became zeros', 'behind line 1', (lines) => lines.toSpliced(1, 1, '\0'.repeat(40))],
 ];
 
-test.each(CORRUPTIONS)('a line %s is a damage, wherever it is', (_title, where, corruption) => {
+test.each(CORRUPTIONS)('a line %s is a corruption, wherever it is', (_title, where, corruption) => {
   play(open(1));
   const file = path.join(files.folder, 'journal.1');
   const lines = fs.readFileSync(file, 'utf8').split('\n');
@@ -186,7 +186,7 @@ test.each(CORRUPTIONS)('a line %s is a damage, wherever it is', (_title, where, 
   expect(last.corruption.records.length).toBeLessThan(lines.length);
 });
 
-test('after a damage tokens are above all that the journal may have named', () => {
+test('after a corruption tokens are above all that the journal may have named', () => {
   const { table } = open(1);
   const { table: next } = open(2);
   const grant = (ofTable, id) => {

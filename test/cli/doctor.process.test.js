@@ -34,7 +34,7 @@ test('a directory that others can change is a fault, with what to do', () => {
   expect(stdout).toMatch(/→ chmod 700 /);
 });
 
-test('a damaged table is a fault', () => {
+test('a corrupted table is a fault', () => {
   mkdirSync(path.join(cli.directory, 'default'), { mode: 0o700 });
   const segment = path.join(cli.directory, 'default', 'segment');
   writeFileSync(segment, Buffer.alloc(4 * 2 ** 20, 7), { mode: 0o600 });

@@ -53,7 +53,7 @@ describe.each(COMMANDS.map((args) => [args.join(' '), args]))('%s', (_, args) =>
     expect(stderr).toMatch(/'\.\.\/up' is no name for a bucket/);
   });
 
-  test('with a damaged table: what to do', () => {
+  test('with a corrupted table: what to do', () => {
     const bucket = path.join(cli.directory, 'default');
     mkdirSync(bucket, { mode: 0o700 });
     writeFileSync(path.join(bucket, 'segment'), Buffer.alloc(70_000, 7), { mode: 0o600 });

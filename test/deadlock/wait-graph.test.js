@@ -155,7 +155,7 @@ describe('a graph', () => {
     expect(graphOf({ held, pending: [detail('a2 < 1')] }).isStuck('a2')).toBe(false);
   });
 
-  test('ends although a damaged table says that two locks are inside each other', () => {
+  test('ends although a corrupted table says that two locks are inside each other', () => {
     const graph = graphOf({
       held: [detail('a1 < 2'), detail('b2 < 1')],
       pending: [detail('b3 < 1')],

@@ -141,7 +141,7 @@ describe('walkWaits()', () => {
     const [a, b, c] = agents;
     const one = makeRequest(a, 'one', { enclosing: { tokenHigh: 1, tokenLow: 1 } });
     const two = makeRequest(a, 'two', { enclosing: one.request });
-    one.request.extras.enclosing = two.request; // damage
+    one.request.extras.enclosing = two.request; // corruption
     makeRequest(c, 'inner');
     makeRequest(a, 'inner', { enclosing: two.request });
     expect((await walk(makeRequest(b, 'one'), ALL)).held).toEqual(['inner', 'one', 'two']);

@@ -133,7 +133,7 @@ test('grants are counted by tokens, and a gap makes the events a sample', async 
   expect(sampler.take().isSample).toBe(false);
 });
 
-test('a token that jumps, which only damage makes it do, is no count', () => {
+test('a token that jumps, which only corruption makes it do, is no count', () => {
   watch.token += 10n ** 15n;
   expect(sampler.take().grants).toBe(undefined);
   watch.token -= 1n;

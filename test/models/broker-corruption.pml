@@ -48,7 +48,7 @@ byte client_deaths_left = 1;
 
 #ifdef USE_READABLE
 byte readable[CLIENTS];   /* the content in front of the corruption */
-bool is_damaged_from_here = false;
+bool is_corrupted_from_here = false;
 #endif
 #ifdef HELPER_COUNTS
 byte helper_to[CLIENTS];  /* generation of the broker that has the helper thread's report */
@@ -129,9 +129,9 @@ inline maybe_die() {
 inline note() {
 #ifdef USE_READABLE
   if
-  :: !is_damaged_from_here -> readable[0] = b_view[0]; readable[1] = b_view[1]
-  :: !is_damaged_from_here -> is_damaged_from_here = true
-  :: is_damaged_from_here
+  :: !is_corrupted_from_here -> readable[0] = b_view[0]; readable[1] = b_view[1]
+  :: !is_corrupted_from_here -> is_corrupted_from_here = true
+  :: is_corrupted_from_here
   fi
 #else
   skip

@@ -66,7 +66,7 @@ active proctype OfAnotherProcess() {
   atomic { inside--; word = NO_PROCESS }
 }
 
-active proctype Damage() {
+active proctype Corruption() {
   if
   :: atomic { word == NO_PROCESS -> word = SELF }
   :: skip

@@ -15,7 +15,7 @@ const LOOP_BUGS = [
     tests: ['segment_test:LockWordTest*'],
   },
   {
-    name: 'a thread that may not wait repairs a damaged shard',
+    name: 'a thread that may not wait repairs a corrupted shard',
     file: 'src/segment/lock_word.h',
     from: 'if (timeout_ns == 0 && segment.shard(shard).dirty.Get() != 0) {',
     to: 'if (timeout_ns == UINT64_MAX) {',

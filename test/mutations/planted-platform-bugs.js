@@ -1,7 +1,8 @@
 'use strict';
 
 // Mistakes in what keeps a process from dying of its files, and from taking the living for dead:
-// holes, descriptors that are closed or reused, damaged words, threads that spin, children, sweeps.
+// holes, descriptors that are closed or reused, corrupted words, threads that spin, children,
+// sweeps.
 
 const SLOT_LOCK = 'platform_test:SlotLockTest*';
 const REPAIR = 'segment_test:Repair*';
@@ -66,7 +67,7 @@ const PLATFORM_BUGS = [
     tests: ['platform_test:ForkGuard*'],
   },
   {
-    name: 'the damaged life of a holder is not restored',
+    name: 'the corrupted life of a holder is not restored',
     file: 'src/segment/repair.cc',
     from: '  if (request.process_generation.Get() != generation) request.process_generation.Set(generation);\n',
     to: '  (void)request;\n  (void)generation;\n',

@@ -52,7 +52,7 @@ const PUBLICATION_BUGS = [
     tests: ['core_test:ReapProcess*'],
   },
   {
-    name: 'an agent that closes forgets what a damaged shard has lost of it',
+    name: 'an agent that closes forgets what a corrupted shard has lost of it',
     file: 'src/core/lock_table.cc',
     from: 'header.dirty.Acquire() != 0 || ',
     to: '',

@@ -74,7 +74,7 @@ describe('a backend that refuses', () => {
   });
 
   test('a rejection of snapshot() rejects query()', async () => {
-    const error = new DOMException('damaged', 'InvalidStateError');
+    const error = new DOMException('corrupted', 'InvalidStateError');
     const backend = fakeBackend({ snapshot: () => Promise.reject(error) });
     await expect(holdfast.openLockManager({ backend }).query()).rejects.toBe(error);
   });

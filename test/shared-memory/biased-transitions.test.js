@@ -93,7 +93,7 @@ test('a record that is taken between its reading and the exchange is left alone'
   expect(request).toMatchObject({ backendId: -1, tokenHigh: 0, tokenLow: 0 });
 });
 
-test('a token that is damaged is not given to any request', () => {
+test('a token that is corrupted is not given to any request', () => {
   const { biased, record } = biasRecord();
   record.setUint32(0, IDLE, true);
   const spy = jest.spyOn(Atomics, 'add').mockReturnValue(2n ** 62n);

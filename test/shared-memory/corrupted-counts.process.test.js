@@ -1,7 +1,7 @@
 'use strict';
 
-// The header of each shard counts its cells in use. No allocation follows a damaged count: a reader
-// needs room for no more cells than the table has.
+// The header of each shard counts its cells in use. No allocation follows a corrupted count: a
+// reader needs room for no more cells than the table has.
 
 const { spawnSync } = require('node:child_process');
 const { mkdtempSync, rmSync } = require('node:fs');
@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-function queryWithDamage() {
+function queryWithCorruption() {
   const program = `
     const fs = require('node:fs');
     const { openLockManager } = require(${JSON.stringify(INDEX)});
@@ -44,8 +44,8 @@ function queryWithDamage() {
   return JSON.parse(stdout);
 }
 
-test('query() answers, in bounded memory, although every count of used cells is damaged', () => {
-  const { held, growth } = queryWithDamage();
+test('query() answers, in bounded memory, although every count of used cells is corrupted', () => {
+  const { held, growth } = queryWithCorruption();
   expect(held).toEqual(['a']);
   expect(growth).toBeLessThan(MAX_GROWTH_KB);
 });

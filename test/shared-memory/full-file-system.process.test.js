@@ -150,7 +150,7 @@ describeInside(['unshare', '--mount'], `on a small tmpfs (HOLDFAST_SEED=${SEED})
     await contend(a, b);
   });
 
-  test('damage that leads to memory which a full one never had ends no process', async () => {
+  test('corruption that leads to memory which a full one never had ends no process', async () => {
     const { a, b, mount } = await startTwo('size=8m');
     const options = bucketIn(directory, DEFAULT_CAPACITY);
     const each = [a, b];

@@ -48,7 +48,7 @@ test('a section whose record was wiped out does not end as a released one', asyn
   await expect(held).rejects.toMatchObject({
     name: 'LockLostError',
     reason: 'disconnected',
-    message: expect.stringMatching(/damaged/),
+    message: expect.stringMatching(/corrupted/),
   });
   await expect(bucket.locks.request('a', () => 'again')).resolves.toBe('again');
 });

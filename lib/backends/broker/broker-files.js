@@ -255,7 +255,7 @@ class BrokerFiles {
 
   /**
    * @param {number} number
-   * @returns {Epoch | undefined} undefined: its file is not there, or damaged
+   * @returns {Epoch | undefined} undefined: its file is not there, or corrupted
    * @throws when descriptors or memory are short, or the socket is nowhere this process can reach
    */
   readEpoch(number) {
@@ -282,7 +282,7 @@ class BrokerFiles {
       return isWhole ? epoch : undefined;
     } catch (error) {
       if (isShortage(error)) throw error;
-      return undefined; // removed by a later broker, or damaged: the next one is made beside it
+      return undefined; // removed by a later broker, or corrupted: the next one is made beside it
     }
   }
 

@@ -49,7 +49,7 @@ function reasonOfLoss(loss) {
 /** The `backendId` of a request that the native part does not know. */
 const NO_ID = -1;
 
-const WAS_CORRUPTED = 'its record in the lock table was damaged';
+const WAS_CORRUPTED = 'its record in the lock table was corrupted';
 
 /** Indexes of the words of an event; EVENT_STALLED has a process id in place of a token's half. */
 const EVENT_ID = 0;
@@ -141,7 +141,7 @@ class AgentRequests {
 
   /**
    * @param {Request} request
-   * @param {number} [at]  index of the token in the words; a damaged record has none
+   * @param {number} [at]  index of the token in the words; a corrupted record has none
    */
   setToken(request, at = 0) {
     if (this.words[at] === 0) return;

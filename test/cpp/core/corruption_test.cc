@@ -77,7 +77,7 @@ class CorruptedSegment {
   uint32_t Below(uint32_t limit) { return fuzzer_.Below(limit); }
 
   // As a background worker does: a living process that the word names checks whether it is inside.
-  // If the word was damaged, a process was (all processes here have the same thread).
+  // If the word was corrupted, a process was (all processes here have the same thread).
   void Challenge(uint32_t shard) {
     const segment::ProcessRef owner = segment::LockWord(machine_.segment(), shard).Owner();
     if (!machine_.host().IsAlive(owner)) return;

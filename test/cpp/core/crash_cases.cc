@@ -293,7 +293,7 @@ std::vector<CrashCase> CrashCases() {
          MarkDirty(s);
        },
        RepairAll, true},
-      {"DisowningDamagedLocks",
+      {"DisowningCorruptedLocks",
        [](CrashScene& s) {
          s.Request(s.first, u"a");
          s.Request(s.second, u"a");

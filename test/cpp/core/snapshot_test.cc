@@ -109,7 +109,7 @@ TEST_F(SnapshotTest, IsBusyAndLeavesTheOtherShardsUnlockedWhenOneIsKeptLocked) {
   last.Release(q, machine.host());
 }
 
-// A damaged length must not become that much memory.
+// A corrupted length must not become that much memory.
 TEST_F(SnapshotTest, LeavesOutANameThatIsLongerThanTheSegment) {
   Request(a, std::u16string(200, u'x'));
   for (uint32_t i = 0; i < machine.segment().geometry().cells(); ++i) {

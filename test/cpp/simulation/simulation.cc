@@ -264,7 +264,7 @@ void Simulation::CheckNothingIsLeft() {
   for (const std::string& violation : segment::CheckInvariants(table)) Fail(violation);
   for (uint32_t shard = 0; shard < geometry_.shards; ++shard) {
     if (table.shard(shard).used_count.Get() != 0) Fail("cells are never freed:" + DescribeTable());
-    // In a shard that was not entered again, a damaged word names one of the dead.
+    // In a shard that was not entered again, a corrupted word names one of the dead.
     if (corruptions_ == 0 && segment::LockWord(table, shard).IsLocked()) {
       Fail("a shard is locked without an owner");
     }

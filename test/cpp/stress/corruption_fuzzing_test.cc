@@ -154,7 +154,7 @@ void Accuse(segment::Segment& table, std::mt19937_64& random) {
 }
 
 // Random bytes, zeros, a false owner, or what stood there long ago. Not the first page: a newcomer
-// is refused if it is damaged, and no process would get further.
+// is refused if it is corrupted, and no process would get further.
 void CorruptTable(Diary& diary, const std::string& directory, uint64_t seed) {
   constexpr uint64_t kFrom = sizeof(segment::SegmentHeader);
   constexpr uint64_t kTo = uint64_t{256} * 1024;  // where the cells in use are

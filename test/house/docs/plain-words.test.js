@@ -26,6 +26,8 @@ test.each([
 
 test.each([
   ['nobody', quoted`The lock that nobody holds.`],
+  ['damaged', quoted`A damaged record.`],
+  ['storm', quoted`A storm of deaths.`],
   ['told', quoted`The holder is told.`],
   [quoted`looks for`, quoted`It looks for a holder.`],
   [quoted`goes on`, quoted`The process goes on.`],

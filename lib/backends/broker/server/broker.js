@@ -324,7 +324,7 @@ class Broker {
 
   /** @param {import('./journal.js').Corruption} corruption */
   #recoverFromClients(corruption) {
-    this.log(`the journal is damaged (${corruption.where}): ${corruption.file}`);
+    this.log(`the journal is corrupted (${corruption.where}): ${corruption.file}`);
     this.table.passTokens(corruption.records, corruption.bytes);
     this.#recovery = new ClientRecovery(this.#files, corruption, (error) =>
       this.rejectClients(error),

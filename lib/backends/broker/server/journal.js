@@ -231,7 +231,7 @@ const BEGINNINGS = {
  * written to its end.
  * @param {BrokerFiles} files
  * @param {number} ownNumber  of the broker that reads it
- * @returns {{ records: any[][], corruption: Corruption | undefined }} of a damaged one, no records
+ * @returns {{ records: any[][], corruption: Corruption | undefined }} of a corrupted one, none
  * @throws when it is not there to be read, or of another version
  */
 function readLastJournal(files, ownNumber) {
@@ -273,7 +273,7 @@ function truncateReserve(file, lines) {
 
 /**
  * @param {string} line
- * @returns {any[] | undefined} undefined: it is damaged
+ * @returns {any[] | undefined} undefined: it is corrupted
  */
 function toRecord(line) {
   let record;

@@ -255,9 +255,9 @@ class ClientRecovery {
     const { file, where } = this.#corruption;
     const missing = this.#describeMissing();
     return invalidStateError(
-      `The journal of the broker is damaged (${where}), and not all clients have reported their ` +
-        `locks. Continue or end the processes that are stopped or busy (${missing}), or end ` +
-        `all programs that use the bucket, then remove the journal: ${file}`,
+      `The journal of the broker is corrupted (${where}), and not all clients have reported ` +
+        `their locks. Continue or end the processes that are stopped or busy (${missing}), or ` +
+        `end all programs that use the bucket, then remove the journal: ${file}`,
     );
   }
 
