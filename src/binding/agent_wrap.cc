@@ -68,10 +68,10 @@ constexpr uint64_t kNearTurnNs = 250'000;
     Quit(env);
     return nullptr;
   }
-  const auto close_gate = [](void* self) {
+  const auto empty_budget = [](void* self) {
     static_cast<AgentWrap*>(self)->words_[kBudgetWord] = kForkedBudget;
   };
-  const Status guarded = wrap->fork_guard_.Register(close_gate, wrap.get());
+  const Status guarded = wrap->fork_guard_.Register(empty_budget, wrap.get());
   if (!guarded.ok()) {
     wrap->CloseAtEnd();
     return fail(guarded);

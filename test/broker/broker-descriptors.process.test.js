@@ -31,11 +31,11 @@ afterEach(() => {
   removeLocks(files);
 });
 
-const claim = () => files.readEpoch(files.highestEpoch());
+const epoch = () => files.readEpoch(files.highestEpoch());
 
 /** @returns {Promise<net.Socket>} that the kernel has connected */
 async function connect() {
-  const socket = net.connect(claim().socket);
+  const socket = net.connect(epoch().socket);
   socket.on('error', () => {});
   await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
   return socket;
@@ -51,7 +51,7 @@ test('clients too many for a broker are refused, and no client loses a lock', as
     idleMs: 10_000,
   });
   child = spawn('sh', ['-c', FEW_DESCRIPTORS, process.execPath, BROKER, options]);
-  while (claim() === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (epoch() === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
   const lock = await locks.acquire('a');
   const sockets = await Promise.all(Array.from({ length: MORE_THAN_FEW }, connect));
   // The kernel has connected all of them: the broker ends those that are too many.

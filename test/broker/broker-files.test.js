@@ -25,7 +25,7 @@ afterEach(async () => {
   fs.rmSync(directory, { recursive: true, force: true });
 });
 
-const claimOf = (number, socket) => ({ number, socket, key: 'k', pid: process.pid });
+const epochOf = (number, socket) => ({ number, socket, key: 'k', pid: process.pid });
 
 /** A socket with a listener. */
 function listen() {
@@ -80,20 +80,20 @@ test.each([
 
 test('of two claims of one number one is made', () => {
   const [first, second] = ['a', 'b'].map((name) => path.join(files.epochsFolder, name));
-  expect(files.claimEpoch(claimOf(1, first))).toBe(true);
-  expect(files.claimEpoch(claimOf(1, second))).toBe(false);
+  expect(files.claimEpoch(epochOf(1, first))).toBe(true);
+  expect(files.claimEpoch(epochOf(1, second))).toBe(false);
   expect(files.readEpoch(1)).toMatchObject({ number: 1, socket: first });
   expect(files.highestEpoch()).toBe(1);
 });
 
 test('a claim leads to its socket also by another path to the directory', async () => {
-  files.claimEpoch(claimOf(1, await listen()));
+  files.claimEpoch(epochOf(1, await listen()));
   fs.symlinkSync(directory, `${directory}.link`);
   try {
     const other = new BrokerFiles('jobs', `${directory}.link`);
     const { socket } = other.readEpoch(1);
     expect(path.dirname(socket)).toBe(other.epochsFolder);
-    expect(await isLeader(other, claimOf(2, await listen()))).toBe(false);
+    expect(await isLeader(other, epochOf(2, await listen()))).toBe(false);
     fs.rmSync(files.folder, { recursive: true });
     expect(fs.existsSync(socket)).toBe(false);
   } finally {
@@ -122,73 +122,73 @@ describe('a socket outside of the bucket', () => {
   test('is found by its path', async () => {
     const socket = await listen();
     expect(path.dirname(socket)).toBe(shortDirectory());
-    files.claimEpoch(claimOf(1, socket));
+    files.claimEpoch(epochOf(1, socket));
     expect(files.readEpoch(1)).toMatchObject({ socket });
   });
 
   testOnLinux('is not taken for dead where its path leads to another folder', async () => {
-    files.claimEpoch(claimOf(1, await listen()));
+    files.claimEpoch(epochOf(1, await listen()));
     fs.renameSync(shortDirectory(), path.join(directory, 'of another container'));
     fs.mkdirSync(shortDirectory(), { mode: 0o700 });
     expect(() => files.readEpoch(1)).toThrow(hasNoReach);
-    await expect(isLeader(files, claimOf(2, await listen()))).rejects.toThrow(hasNoReach);
+    await expect(isLeader(files, epochOf(2, await listen()))).rejects.toThrow(hasNoReach);
   });
 
   testOnLinux('is not taken for dead where its folder is not there', async () => {
-    files.claimEpoch(claimOf(1, await listen()));
+    files.claimEpoch(epochOf(1, await listen()));
     fs.renameSync(shortDirectory(), path.join(directory, 'of another container'));
     expect(() => files.readEpoch(1)).toThrow(hasNoReach);
   });
 
   testOnLinux('is dead after a reboot', async () => {
-    files.claimEpoch(claimOf(1, await deadSocket()));
-    const claim = JSON.parse(fs.readFileSync(files.epochFile(1), 'utf8'));
+    files.claimEpoch(epochOf(1, await deadSocket()));
+    const epoch = JSON.parse(fs.readFileSync(files.epochFile(1), 'utf8'));
     const outside = { boot: 'the one before', device: 0, inode: 0 };
-    fs.writeFileSync(files.epochFile(1), JSON.stringify({ ...claim, outside }));
+    fs.writeFileSync(files.epochFile(1), JSON.stringify({ ...epoch, outside }));
     fs.renameSync(shortDirectory(), path.join(directory, 'removed'));
     expect(files.readEpoch(1)).toMatchObject({ number: 1 });
-    expect(await isLeader(files, claimOf(2, await listen()))).toBe(true);
+    expect(await isLeader(files, epochOf(2, await listen()))).toBe(true);
   });
 
   test('a path that is too long is reported, and proves nothing', async () => {
     const socket = `${shortDirectory()}/${'x'.repeat(30)}`;
-    files.claimEpoch(claimOf(1, socket));
+    files.claimEpoch(epochOf(1, socket));
     expect(() => files.readEpoch(1)).toThrow(hasNoReach);
     expect(await files.isProofOfDeath('ENOENT', { socket, pid: 0 })).toBe(false);
   });
 });
 
 test('a claim behind which a broker listens keeps the next one out', async () => {
-  files.claimEpoch(claimOf(1, await listen()));
-  expect(await isLeader(files, claimOf(2, await listen()))).toBe(false);
+  files.claimEpoch(epochOf(1, await listen()));
+  expect(await isLeader(files, epochOf(2, await listen()))).toBe(false);
   expect(files.highestEpoch()).toBe(1);
 });
 
 test('a claim without a listener is followed by the next one, and by no other', async () => {
-  files.claimEpoch(claimOf(1, await deadSocket()));
-  expect(await isLeader(files, claimOf(3, await listen()))).toBe(false);
-  expect(await isLeader(files, claimOf(2, await listen()))).toBe(true);
-  expect(await isLeader(files, claimOf(2, await listen()))).toBe(false);
+  files.claimEpoch(epochOf(1, await deadSocket()));
+  expect(await isLeader(files, epochOf(3, await listen()))).toBe(false);
+  expect(await isLeader(files, epochOf(2, await listen()))).toBe(true);
+  expect(await isLeader(files, epochOf(2, await listen()))).toBe(false);
 });
 
 test('a claim whose socket was removed meanwhile does not lead: others take it for dead', async () => {
   const socket = await listen();
   removeBrokerSockets(files, 'of another broker');
-  expect(await isLeader(files, claimOf(1, socket))).toBe(false);
+  expect(await isLeader(files, epochOf(1, socket))).toBe(false);
 });
 
 test('if all claims were removed, the numbers continue behind the last journal', async () => {
   for (const number of [3, 12]) fs.writeFileSync(files.journalFile(number), '');
   expect(files.highestEpoch()).toBe(12);
-  expect(await isLeader(files, claimOf(1, await listen()))).toBe(false);
-  expect(await isLeader(files, claimOf(13, await listen()))).toBe(true);
+  expect(await isLeader(files, epochOf(1, await listen()))).toBe(false);
+  expect(await isLeader(files, epochOf(13, await listen()))).toBe(true);
   expect(files.highestEpoch()).toBe(13);
 });
 
 test('a late claim below the highest does not lead', async () => {
-  files.claimEpoch(claimOf(3, await listen()));
+  files.claimEpoch(epochOf(3, await listen()));
   files.removeEpochsBelow(3);
-  expect(await isLeader(files, claimOf(2, await listen()))).toBe(false);
+  expect(await isLeader(files, epochOf(2, await listen()))).toBe(false);
 });
 
 test('if a full backlog is refused too, the process has to be gone as well', async () => {
@@ -215,8 +215,8 @@ test.each([
   ['nothing was known of its process', undefined, 'Tuesday', false],
 ])('of a dead claim: %s', async (_title, start, present, isFollowed) => {
   files = macSaying(present);
-  files.claimEpoch({ ...claimOf(1, await deadSocket()), start });
-  expect(await isLeader(files, claimOf(2, await listen()))).toBe(isFollowed);
+  files.claimEpoch({ ...epochOf(1, await deadSocket()), start });
+  expect(await isLeader(files, epochOf(2, await listen()))).toBe(isFollowed);
 });
 
 test('the name of a socket names the process where a refusal alone is no proof', () => {

@@ -33,11 +33,11 @@ afterAll(() => {
 });
 beforeEach(async () => {
   const files = new BrokerFiles('default', directory);
-  const claim = files.readEpoch(files.highestEpoch());
-  [main, helper] = await Promise.all([RawClient.open(claim), RawClient.open(claim)]);
+  const epoch = files.readEpoch(files.highestEpoch());
+  [main, helper] = await Promise.all([RawClient.open(epoch), RawClient.open(epoch)]);
   tests += 1;
   client = `client ${tests}`;
-  main.hello(client);
+  main.handshake(client);
 });
 afterEach(() => {
   main.close();
@@ -60,7 +60,7 @@ test('a lock that was granted after what it says is kept', async () => {
   main.say('c', 1, 0, 0);
   main.request(2, 'b');
   await main.next('g');
-  helper.hello(client, [], { isHelper: true, upTo: 1 });
+  helper.handshake(client, [], { isHelper: true, upTo: 1 });
   await helper.call('snapshot');
   expect(await locks.request('b', { ifAvailable: true }, (lock) => lock)).toBe(null);
 });
@@ -69,19 +69,19 @@ test('a request that was taken back after what it says is not made again', async
   main.request(1, 'c');
   main.say('c', 1, 0, 0);
   await main.call('snapshot');
-  helper.hello(client, [stateOf(WAITING, 1, 'c')], { isHelper: true, upTo: 1 });
+  helper.handshake(client, [stateOf(WAITING, 1, 'c')], { isHelper: true, upTo: 1 });
   expect((await helper.call('snapshot')).held).toEqual([]);
 });
 
 test('a request that the client no longer reported when it came back, neither', async () => {
-  main.hello(client, [], { upTo: 1 });
+  main.handshake(client, [], { upTo: 1 });
   await main.call('snapshot');
-  helper.hello(client, [stateOf(WAITING, 1, 'd')], { isHelper: true, upTo: 1 });
+  helper.handshake(client, [stateOf(WAITING, 1, 'd')], { isHelper: true, upTo: 1 });
   expect((await helper.call('snapshot')).held).toEqual([]);
 });
 
 test('a request that has not left the socket of its client is made', async () => {
-  helper.hello(client, [stateOf(WAITING, 1, 'e')], { isHelper: true, upTo: 1 });
+  helper.handshake(client, [stateOf(WAITING, 1, 'e')], { isHelper: true, upTo: 1 });
   expect((await helper.call('snapshot')).held).toMatchObject([{ name: 'e' }]);
   main.request(1, 'e'); // comes late
   main.request(2, 'f');
@@ -93,7 +93,7 @@ test('a watch that the client has ended after what it says is not opened again',
   await main.call('watch', 1, null);
   await main.call('closeWatch', 1);
   helper.say('?', 0, 'watch', 0, [1, null]);
-  helper.hello(client, [], { isHelper: true });
+  helper.handshake(client, [], { isHelper: true });
   await helper.next('a');
   main.request(1, 'h');
   await main.next('g');
@@ -106,6 +106,6 @@ test('a lock is released at the time of its release, not of its request', async 
   const now = machineNow();
   const steal = [WAITING, [2, 'g', STEAL, now, null], 0, 0, now];
   const released = stateOf(RELEASING, 1, 'g', { releasedAt: now + 0.001 });
-  helper.hello(client, [released, steal], { isHelper: true, upTo: 2 });
+  helper.handshake(client, [released, steal], { isHelper: true, upTo: 2 });
   expect((await helper.next('d'))[2]).toBe('stolen');
 });

@@ -30,7 +30,7 @@ afterAll(() => {
   removeLocks(files);
 });
 
-const claim = () => files.readEpoch(files.highestEpoch());
+const epoch = () => files.readEpoch(files.highestEpoch());
 
 /**
  * Speaks to the broker by hand.
@@ -39,7 +39,7 @@ const claim = () => files.readEpoch(files.highestEpoch());
  */
 function speak(say) {
   return new Promise((resolve, reject) => {
-    const socket = net.connect(claim().socket);
+    const socket = net.connect(epoch().socket);
     let text = '';
     socket.setEncoding('utf8');
     socket.on('data', (piece) => {
@@ -55,7 +55,7 @@ function speak(say) {
 }
 
 const auth = ([, , nonce]) =>
-  `${JSON.stringify(['auth', proofOf(claim().key, 'client', nonce), 'n'])}\n`;
+  `${JSON.stringify(['auth', proofOf(epoch().key, 'client', nonce), 'n'])}\n`;
 const STATE = {
   session: 's',
   clientId: 'c',
@@ -67,28 +67,28 @@ const STATE = {
   upTo: 0,
   requests: [],
 };
-const hello = (state = {}) => `${JSON.stringify(['hello', { ...STATE, ...state }])}\n`;
+const handshake = (state = {}) => `${JSON.stringify(['hello', { ...STATE, ...state }])}\n`;
 
 test.each([
   ['a wrong proof', () => ['["auth","00","n"]\n']],
   ['a proof that is no text', () => ['["auth",7,"n"]\n']],
-  ['hello without a proof', () => [hello()]],
+  ['a handshake without a proof', () => [handshake()]],
   ['a request without a proof', () => ['["q",1,"a",0,0,null]\n']],
   ['no JSON', () => ['GET / HTTP/1.1\r\n\r\n']],
   ['no list', () => ['{"a":1}\n']],
-  ['a request before hello', (hi) => [auth(hi), '["q",1,"a",0,0,null]\n']],
-  ['an unknown message', (hi) => [auth(hi), hello(), '["z",1]\n']],
-  ['an unknown question', (hi) => [auth(hi), hello(), '["?",1,"__proto__",0,[]]\n']],
-  ['a request without a name', (hi) => [auth(hi), hello(), '["q",1,5,0,0,null]\n']],
-  ['a request with a wrong number', (hi) => [auth(hi), hello(), '["q",-1,"a",0,0,null]\n']],
-  ['extras that are none', (hi) => [auth(hi), hello(), '["q",1,"a",0,0,[1]]\n']],
-  ['a token that is none', (hi) => [auth(hi), hello(), '["q",1,"p",0,0,[0,0,"","",1.5,0]]\n']],
-  ['a time without end', (hi) => [auth(hi), hello(), '["q",1,"p",0,1e999,null]\n']],
-  ['two clients in one', (hi) => [auth(hi), hello(), hello({ session: 'other' })]],
-  ['a hello that is none', (hi) => [auth(hi), '["hello",null]\n']],
-  ['requests that are none', (hi) => [auth(hi), hello({ requests: [[9, [], 0, 0]] })]],
+  ['a request before the handshake', (hi) => [auth(hi), '["q",1,"a",0,0,null]\n']],
+  ['an unknown message', (hi) => [auth(hi), handshake(), '["z",1]\n']],
+  ['an unknown question', (hi) => [auth(hi), handshake(), '["?",1,"__proto__",0,[]]\n']],
+  ['a request without a name', (hi) => [auth(hi), handshake(), '["q",1,5,0,0,null]\n']],
+  ['a request with a wrong number', (hi) => [auth(hi), handshake(), '["q",-1,"a",0,0,null]\n']],
+  ['extras that are none', (hi) => [auth(hi), handshake(), '["q",1,"a",0,0,[1]]\n']],
+  ['a token that is none', (hi) => [auth(hi), handshake(), '["q",1,"p",0,0,[0,0,"","",1.5,0]]\n']],
+  ['a time without end', (hi) => [auth(hi), handshake(), '["q",1,"p",0,1e999,null]\n']],
+  ['two clients in one', (hi) => [auth(hi), handshake(), handshake({ session: 'other' })]],
+  ['a handshake that is none', (hi) => [auth(hi), '["hello",null]\n']],
+  ['requests that are none', (hi) => [auth(hi), handshake({ requests: [[9, [], 0, 0]] })]],
   ['a line without end before the proof', () => ['x'.repeat(2 ** 17)]],
-  ['a line without end', (hi) => [auth(hi), hello(), ...Array(130).fill('x'.repeat(2 ** 20))]],
+  ['a line without end', (hi) => [auth(hi), handshake(), ...Array(130).fill('x'.repeat(2 ** 20))]],
 ])('%s ends that connection, and no other', async (_title, say) => {
   await speak(say);
   expect((await locks.query()).held).toHaveLength(1);
@@ -97,7 +97,7 @@ test.each([
 });
 
 test('one connection is of one client: nothing is noted of another one', async () => {
-  await speak((hi) => [auth(hi), hello(), hello({ session: 'the second' })]);
+  await speak((hi) => [auth(hi), handshake(), handshake({ session: 'the second' })]);
   await locks.query();
   const journal = path.join(files.folder, `journal.${files.highestEpoch()}`);
   expect(fs.readFileSync(journal, 'utf8')).not.toContain('the second');
@@ -106,8 +106,8 @@ test('one connection is of one client: nothing is noted of another one', async (
 test.each([[null], ['a'], [[99, 'x', null, {}, -1]], [{ length: 2 ** 40 }]])(
   'a question about what %j waits for is answered: it waits for nothing',
   async (ids) => {
-    const client = await RawClient.open(claim());
-    client.hello('asker');
+    const client = await RawClient.open(epoch());
+    client.handshake('asker');
     expect(await client.call('waitsOf', ids)).toMatchObject({ held: [], pending: [] });
     expect((await locks.query()).held).toHaveLength(1);
     client.close();
@@ -115,8 +115,8 @@ test.each([[null], ['a'], [[99, 'x', null, {}, -1]], [{ length: 2 ** 40 }]])(
 );
 
 test('a client that asks for a lock after its goodbye gets none, and keeps no other out', async () => {
-  const client = await RawClient.open(claim());
-  client.hello('leaver');
+  const client = await RawClient.open(epoch());
+  client.handshake('leaver');
   client.say('bye', machineNow());
   client.request(1, 'b');
   expect(await locks.request('b', { ifAvailable: true }, (lock) => lock?.name)).toBe('b');
@@ -155,6 +155,6 @@ test.each([
 const testWithModes = platformOf().hasModes ? test : test.skip;
 
 testWithModes('the sockets are for this user alone', () => {
-  expect(fs.statSync(claim().socket).mode & 0o777).toBe(0o600);
+  expect(fs.statSync(epoch().socket).mode & 0o777).toBe(0o600);
   expect(fs.statSync(files.epochFile(files.highestEpoch())).mode & 0o777).toBe(0o600);
 });

@@ -66,7 +66,7 @@ test('a broker that reads for long what a client has sent shows that it lives', 
   await locks.query();
   const files = new BrokerFiles('default', directory);
   const client = await RawClient.open(files.readEpoch(files.highestEpoch()));
-  client.hello('of a test');
+  client.handshake('of a test');
   let id = 0;
   const name = 'x'.repeat(2 ** 15);
   const request = () => client.say('q', ++id, name, PATIENT, machineNow(), null);

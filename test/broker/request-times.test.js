@@ -48,14 +48,14 @@ describe('a client that is ahead of its broker', () => {
   });
 
   test('has asked in the past', async () => {
-    client.hello('ahead');
+    client.handshake('ahead');
     for (const id of [1, 2]) client.say('q', id, 'a', 0, machineNow() + AHEAD_MS, null);
     await client.call('snapshot');
     expectPast(timesOf(await locks.inspect()));
   });
 
   test('is not behind those who ask later', async () => {
-    client.hello('ahead');
+    client.handshake('ahead');
     for (const id of [1, 2]) client.say('q', id, 'a', 0, machineNow() + AHEAD_MS, null);
     await client.call('snapshot');
     const later = locks.request('a', () => 'later');
@@ -67,7 +67,7 @@ describe('a client that is ahead of its broker', () => {
   test('has asked in the past where it comes back with what it asked for', async () => {
     const t = machineNow() + AHEAD_MS;
     const requests = [1, 2].map((id) => [0, [id, 'a', 0, t, null], 0, 0, t]);
-    client.hello('ahead', requests);
+    client.handshake('ahead', requests);
     await client.call('snapshot');
     expectPast(timesOf(await locks.inspect()));
   });

@@ -27,7 +27,7 @@ afterAll(() => {
 async function connect() {
   const files = new BrokerFiles('default', directory);
   const client = await RawClient.open(files.readEpoch(files.highestEpoch()));
-  client.hello('patience');
+  client.handshake('patience');
   return client;
 }
 

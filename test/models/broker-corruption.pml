@@ -29,7 +29,7 @@
 #define WAITING 1
 #define HELD 2
 
-mtype = { HELLO, REQUEST, GIVE_BACK, GRANTED, OVER };
+mtype = { HANDSHAKE, REQUEST, RELEASE, GRANTED, OVER };
 
 byte view[CLIENTS];       /* the state of a client's request in the client */
 byte requests[CLIENTS];       /* the number of its request */
@@ -88,7 +88,7 @@ proctype Client(byte me) {
        MAY_SPEAK(me) && WANTS_BROKER(me) ->
        do :: nempty(up[me]) -> up[me]?_,_,_ :: empty(up[me]) -> break od;
        connected_to[me] = generation;
-       up[me]!HELLO(requests[me], view[me])
+       up[me]!HANDSHAKE(requests[me], view[me])
      }
 #ifdef HELPER_COUNTS
   /* The client's helper thread may connect first. */
@@ -100,7 +100,7 @@ proctype Client(byte me) {
 #endif
   :: atomic { view[me] == NOTHING && requests[me] < REQUESTS ->
        requests[me]++; view[me] = WAITING; say(REQUEST, 0) }
-  :: atomic { view[me] == HELD -> view[me] = NOTHING; say(GIVE_BACK, 0) }
+  :: atomic { view[me] == HELD -> view[me] = NOTHING; say(RELEASE, 0) }
   :: atomic { nempty(down[me]) ->
        down[me]?what(number);
        if
@@ -167,7 +167,7 @@ inline gather(c) {
   if
   :: atomic { HAS_MESSAGE(c) && is_unreported[c] ->
        up[c]?what(number, said);
-       assert(what == HELLO);
+       assert(what == HANDSHAKE);
        reports[c] = said; b_request[c] = number; is_unreported[c] = false
      }
 #ifdef HELPER_COUNTS
@@ -237,12 +237,12 @@ read:
      atomic {
        up[chosen]?what(number, said);
        if
-       :: what == HELLO && said == WAITING && b_request[chosen] == number && b_view[chosen] == HELD ->
+       :: what == HANDSHAKE && said == WAITING && b_request[chosen] == number && b_view[chosen] == HELD ->
           down[chosen]!GRANTED(number)   /* in the journal, and not sent */
-       :: what == HELLO && !(said == WAITING && b_request[chosen] == number && b_view[chosen] == HELD) ->
+       :: what == HANDSHAKE && !(said == WAITING && b_request[chosen] == number && b_view[chosen] == HELD) ->
           b_request[chosen] = number; b_view[chosen] = said
        :: what == REQUEST -> b_request[chosen] = number; b_view[chosen] = WAITING
-       :: what == GIVE_BACK -> b_view[chosen] = NOTHING
+       :: what == RELEASE -> b_view[chosen] = NOTHING
        fi;
        note();
        grant_next()

@@ -25,7 +25,7 @@
 #define HELD 2
 #define RELEASING 3      /* a client's view: its release is not confirmed yet */
 
-mtype = { REQUEST, GIVE_BACK, HELLO, GRANTED, DONE };
+mtype = { REQUEST, RELEASE, HANDSHAKE, GRANTED, DONE };
 
 /* The state of a client's one request in the client; `request` is its number. */
 byte view[CLIENTS];
@@ -63,9 +63,9 @@ proctype Client(byte me) {
        do :: nempty(up[me]) -> up[me]?_,_,_ :: empty(up[me]) -> break od;
        connected_to[me] = generation;
 #ifdef NO_REPEAT
-       up[me]!HELLO(0, NOTHING)
+       up[me]!HANDSHAKE(0, NOTHING)
 #else
-       up[me]!HELLO(request[me], view[me])
+       up[me]!HANDSHAKE(request[me], view[me])
 #endif
      }
   /* Makes a request, also while there is no broker. */
@@ -81,7 +81,7 @@ proctype Client(byte me) {
   :: atomic { view[me] == HELD ->
        view[me] = RELEASING;
        if
-       :: connected_to[me] == generation && generation != 0 -> up[me]!GIVE_BACK(request[me], 0)
+       :: connected_to[me] == generation && generation != 0 -> up[me]!RELEASE(request[me], 0)
        :: else
        fi
      }
@@ -166,7 +166,7 @@ inline grant_next() {
   fi
 }
 
-/* A client's report of its request: in HELLO, or in a separate message. */
+/* A client's report of its request: in HANDSHAKE, or in a separate message. */
 inline merge(c) {
   if
   :: said == WAITING && b_request[c] == number && b_view[c] == HELD -> answer = GRANTED
@@ -241,9 +241,9 @@ read:
      atomic {
        up[c]?what,number,said;
        if
-       :: what == HELLO -> is_back[c] = true
+       :: what == HANDSHAKE -> is_back[c] = true
        :: what == REQUEST -> said = WAITING
-       :: what == GIVE_BACK -> said = RELEASING
+       :: what == RELEASE -> said = RELEASING
        fi;
        answer = 0;
        merge(c)

@@ -1,6 +1,6 @@
 'use strict';
 
-// Mistakes in the names that are kept.
+// Mistakes in biased locks.
 
 const BIASED = 'core_test:BiasedLocks*';
 const AGENT = 'core_test:AgentBiased*';

@@ -1,6 +1,6 @@
 'use strict';
 
-// Keeps the name 'a', and sends itself a signal at one step of the next request, which is granted
+// Biases the lock 'a', and sends itself a signal at one step of the next request, which is granted
 // and released in JavaScript alone: `order` has its directory, the step and the signal.
 
 const { openLockManager } = require('../../lib/index.js');

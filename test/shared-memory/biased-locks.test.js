@@ -46,41 +46,41 @@ function open(options = {}) {
   }
 }
 
-/** Requests and releases the lock, as often as it takes until its record is kept. */
-function keep(backend, name = 'a') {
+/** Requests and releases the lock, until the lock is biased. */
+function bias(backend, name = 'a') {
   for (let i = 0; i < 2; i += 1) backend.release(makeRequest(backend, GRANTED, name));
   expect(calls.at(-1)).not.toBe('end');
   calls = [];
 }
 
-/** Takes the kept lock without a native call but that which opens the gate. */
-function take(backend, name = 'a', options = {}) {
+/** Acquires the biased lock: only the renewal of the budget may be a native call. */
+function acquire(backend, name = 'a', options = {}) {
   const before = calls.length;
   const request = makeRequest(backend, GRANTED, name, options);
   expect(calls.slice(before).filter((call) => call !== 'renewBudget')).toEqual([]);
   return request;
 }
 
-const isKept = (backend, name = 'a') => {
+const isBiased = (backend, name = 'a') => {
   calls = [];
   backend.release(makeRequest(backend, GRANTED, name));
   return !calls.includes('request') && !calls.includes('requestAgain');
 };
 
-describe('a name that comes back', () => {
+describe('a lock that is requested again', () => {
   test('is granted and released without a native call', () => {
     const backend = open();
-    keep(backend);
-    for (let i = 0; i < 100; i += 1) backend.release(take(backend));
+    bias(backend);
+    for (let i = 0; i < 100; i += 1) backend.release(acquire(backend));
     expect(calls).toEqual(['renewBudget']);
   });
 
   test('has a token for each hold, which rises by one', () => {
     const backend = open();
-    keep(backend);
+    bias(backend);
     const tokens = [];
     for (let i = 0; i < 3; i += 1) {
-      const request = take(backend);
+      const request = acquire(backend);
       tokens.push(request.token);
       backend.release(request);
     }
@@ -91,11 +91,11 @@ describe('a name that comes back', () => {
   test('is held while it is taken, and free while it is not, for every reader', async () => {
     const [backend, other] = [open(), open()];
     for (const who of [backend, other]) {
-      keep(backend, `for ${who === other}`);
+      bias(backend, `for ${who === other}`);
       const name = `for ${who === other}`;
       expect((await who.inspect()).held).toEqual([]);
       for (let i = 0; i < 10; i += 1) backend.release(makeRequest(backend, GRANTED, name));
-      const request = take(backend, name, { mode: 'shared' });
+      const request = acquire(backend, name, { mode: 'shared' });
       expect((await who.inspect()).held).toMatchObject([
         { name, mode: 'shared', token: request.token, clientId: backend.clientId },
       ]);
@@ -110,7 +110,7 @@ describe('a name that comes back', () => {
 
   test('is there for another agent at once', () => {
     const [backend, other] = [open(), open()];
-    keep(backend);
+    bias(backend);
     const theirs = makeRequest(other, GRANTED, 'a');
     makeRequest(backend, MISSED, 'a', { ifAvailable: true });
     other.release(theirs);
@@ -118,8 +118,8 @@ describe('a name that comes back', () => {
 
   test('makes another agent wait while it is taken, which is granted it then', async () => {
     const [backend, other] = [open(), open()];
-    keep(backend);
-    const mine = take(backend);
+    bias(backend);
+    const mine = acquire(backend);
     makeRequest(other, MISSED, 'a', { ifAvailable: true });
     const theirs = makeRequest(other, QUEUED, 'a');
     expect(backend.release(mine)).toBe(undefined);
@@ -129,8 +129,8 @@ describe('a name that comes back', () => {
 
   test('makes this agent wait for itself', async () => {
     const backend = open();
-    keep(backend);
-    const first = take(backend);
+    bias(backend);
+    const first = acquire(backend);
     const second = makeRequest(backend, QUEUED, 'a');
     backend.release(first);
     await second.until('granted');
@@ -139,8 +139,8 @@ describe('a name that comes back', () => {
 
   test('can be shared by others', async () => {
     const [backend, other] = [open(), open()];
-    keep(backend);
-    const mine = take(backend, 'a', { mode: 'shared' });
+    bias(backend);
+    const mine = acquire(backend, 'a', { mode: 'shared' });
     const theirs = makeRequest(other, GRANTED, 'a', { mode: 'shared' });
     const writer = makeRequest(other, QUEUED, 'a');
     backend.release(mine);
@@ -150,8 +150,8 @@ describe('a name that comes back', () => {
 
   test('stays locked while another request of this agent shares it and is released', () => {
     const [backend, other] = [open(), open()];
-    keep(backend);
-    const first = take(backend, 'a', { mode: 'shared' });
+    bias(backend);
+    const first = acquire(backend, 'a', { mode: 'shared' });
     for (let i = 0; i < 4; i += 1) {
       backend.release(makeRequest(backend, GRANTED, 'a', { mode: 'shared' }));
       makeRequest(other, MISSED, 'a', { ifAvailable: true });
@@ -162,8 +162,8 @@ describe('a name that comes back', () => {
 
   test('is stolen while it is taken, and its holder is notified', async () => {
     const [backend, other] = [open(), open()];
-    keep(backend);
-    const mine = take(backend);
+    bias(backend);
+    const mine = acquire(backend);
     const theirs = makeRequest(other, GRANTED, 'a', { steal: true });
     await mine.until('lost: stolen');
     other.release(theirs);
@@ -173,8 +173,8 @@ describe('a name that comes back', () => {
 
   test('has a separate record again after a theft, though its id is the same', async () => {
     const [backend, other] = [open(), open()];
-    keep(backend);
-    const mine = take(backend);
+    bias(backend);
+    const mine = acquire(backend);
     const id = mine.backendId;
     other.release(makeRequest(other, GRANTED, 'a', { steal: true }));
     await mine.until('lost: stolen');
@@ -187,24 +187,24 @@ describe('a name that comes back', () => {
 
   test('notifies a release of a loss that was not delivered yet', () => {
     const [backend, other] = [open(), open()];
-    keep(backend);
-    const mine = take(backend);
+    bias(backend);
+    const mine = acquire(backend);
     makeRequest(other, GRANTED, 'a', { steal: true });
     expect(backend.release(mine)).toBe('stolen');
   });
 
   test('is released by a blocking release', () => {
     const backend = open();
-    keep(backend);
-    expect(backend.releaseSync(take(backend))).toBe(undefined);
+    bias(backend);
+    expect(backend.releaseSync(acquire(backend))).toBe(undefined);
     expect(calls).toEqual(['renewBudget']);
   });
 
-  test('is kept in its last mode, and taken in any', () => {
+  test('is biased in its last mode, and acquired in any', () => {
     const backend = open();
-    keep(backend);
+    bias(backend);
     for (const mode of ['shared', 'exclusive', 'shared']) {
-      const request = take(backend, 'a', { mode });
+      const request = acquire(backend, 'a', { mode });
       expect(backend.holdersOf('a')).toMatchObject([{ mode }]);
       backend.release(request);
       calls = [];
@@ -213,22 +213,22 @@ describe('a name that comes back', () => {
   });
 });
 
-test('names that do not come back are not kept', () => {
+test('locks that are requested once are not biased', () => {
   const backend = open();
   for (let i = 0; i < 50; i += 1) backend.release(makeRequest(backend, GRANTED, `${i}`));
   expect(calls).not.toContain('endOrBias');
 });
 
-test('an agent keeps a few names, and requests others as before', () => {
+test('an agent has a few biased locks, and requests others as before', () => {
   const backend = open();
-  for (let i = 0; i < MAX_BIASED; i += 1) keep(backend, `${i}`);
-  for (let i = 0; i < 3; i += 1) expect(isKept(backend, 'another')).toBe(false);
-  for (let i = 0; i < MAX_BIASED; i += 1) expect(isKept(backend, `${i}`)).toBe(true);
+  for (let i = 0; i < MAX_BIASED; i += 1) bias(backend, `${i}`);
+  for (let i = 0; i < 3; i += 1) expect(isBiased(backend, 'another')).toBe(false);
+  for (let i = 0; i < MAX_BIASED; i += 1) expect(isBiased(backend, `${i}`)).toBe(true);
 });
 
-test('a full table takes back the cells of kept names', () => {
+test('a full table reclaims the cells of biased locks', () => {
   const backend = open({ capacity: 2 ** 20 });
-  for (let i = 0; i < MAX_BIASED; i += 1) keep(backend, `${i}`);
+  for (let i = 0; i < MAX_BIASED; i += 1) bias(backend, `${i}`);
   const { held } = fill(backend);
   expect(held.length).toBeGreaterThan(100);
   for (const request of held) backend.release(request);
@@ -246,10 +246,10 @@ function fill(backend) {
   }
 }
 
-test('a watcher sees every lock from its beginning on, and no name is kept meanwhile', async () => {
+test('a watcher sees every lock from its beginning on, and no lock is biased meanwhile', async () => {
   const [backend, other] = [open(), open()];
-  keep(backend);
-  const before = take(backend);
+  bias(backend);
+  const before = acquire(backend);
   const watch = other.watch('a');
   backend.release(before);
   for (let i = 0; i < 20; i += 1) backend.release(makeRequest(backend, GRANTED, 'a'));
@@ -262,9 +262,9 @@ test('a watcher sees every lock from its beginning on, and no name is kept meanw
   watch.close();
 });
 
-test('agents that alternate stop to keep the name', () => {
+test('a lock of agents that alternate is biased no more', () => {
   const [backend, other] = [open(), open()];
-  keep(backend);
+  bias(backend);
   calls = [];
   for (let i = 0; i < 1000; i += 1) {
     backend.release(makeRequest(backend, GRANTED, 'a'));
@@ -273,25 +273,25 @@ test('agents that alternate stop to keep the name', () => {
   expect(calls.filter((call) => call === 'endOrBias').length).toBeLessThan(20);
 });
 
-test('a record that is kept anew in the place of a closed one stays kept', () => {
+test('a lock that is biased again after it was revoked stays biased', () => {
   const [backend, other] = [open(), open()];
-  keep(backend);
-  for (let i = 0; i < 100; i += 1) backend.release(take(backend)); // it was worth while
+  bias(backend);
+  for (let i = 0; i < 100; i += 1) backend.release(acquire(backend)); // it was worth while
   const theirs = makeRequest(other, GRANTED, 'a');
   other.release(theirs);
-  // Ordinary requests, until the name is kept again.
+  // Ordinary requests, until the lock is biased again.
   for (let i = 0; i < 12; i += 1) backend.release(makeRequest(backend, GRANTED, 'a'));
   calls = [];
-  for (let i = 0; i < 20; i += 1) backend.release(take(backend));
+  for (let i = 0; i < 20; i += 1) backend.release(acquire(backend));
   expect(calls.length).toBeLessThanOrEqual(1);
 });
 
 describe('close()', () => {
-  test('gives everything back, taken or not', () => {
+  test('releases biased locks, acquired or not', () => {
     const [backend, other] = [open(), open()];
-    keep(backend, 'a');
-    keep(backend, 'b');
-    const mine = take(backend, 'a');
+    bias(backend, 'a');
+    bias(backend, 'b');
+    const mine = acquire(backend, 'a');
     backend.close();
     expect(mine.notices).toEqual(['lost: disconnected']);
     expect(backend.release(mine)).toBe(undefined);
@@ -300,7 +300,7 @@ describe('close()', () => {
   });
 });
 
-test('a thread that ends leaves to others what it has kept and holds', async () => {
+test('a thread that ends leaves its biased and held locks to others', async () => {
   const program = `
     const { locks } = require(${JSON.stringify(require.resolve('../../lib/index.js'))});
     (async () => {
@@ -314,11 +314,11 @@ test('a thread that ends leaves to others what it has kept and holds', async () 
   makeRequest(open(), GRANTED, 'a');
 });
 
-test('the loss of the lock table is reported, and what was kept is forgotten', async () => {
+test('the loss of the lock table is reported, and biased locks are forgotten', async () => {
   const backend = open();
-  keep(backend, 'a');
-  keep(backend, 'b');
-  const mine = take(backend, 'a');
+  bias(backend, 'a');
+  bias(backend, 'b');
+  const mine = acquire(backend, 'a');
   rmSync(join(directory, 'default'), { recursive: true });
   await sleepPastATurn(20); // it looks every 10 ms, once per turn
   expect(() => makeRequest(backend, GRANTED, 'b')).toThrow('removed or replaced');

@@ -48,7 +48,7 @@ function testCollectedAgents(howMany) {
     expect(result).toBeLessThanOrEqual(0);
   });
 
-  test('locks that nothing refers to stay held, by the lock table and by a kept name', () => {
+  test('locks that nothing refers to stay held, by the lock table and by a biased lock', () => {
     const result = runWithCollector(async ({ locks, openLockManager, collect }) => {
       let held = 0;
       const never = () => {
@@ -58,12 +58,12 @@ function testCollectedAgents(howMany) {
       await (async () => {
         void openLockManager().request('in the table', never);
         const manager = openLockManager();
-        for (let i = 0; i < 3; i += 1) await manager.request('kept', () => {});
+        for (let i = 0; i < 3; i += 1) await manager.request('biased', () => {});
         await new Promise((resolve) => setTimeout(resolve, 5)); // so that the agent was idle
-        void manager.request('kept', never);
+        void manager.request('biased', never);
       })();
       for (let i = 0; i < 1000 && held < 2; i += 1) await collect();
-      return ['in the table', 'kept'].map((name) => locks.isLocked(name));
+      return ['in the table', 'biased'].map((name) => locks.isLocked(name));
     });
     expect(result).toEqual([true, true]);
   });

@@ -15,16 +15,16 @@ class RawClient {
   #onMessage = () => {};
   #lastCall = 0;
 
-  /** @param {{ socket: string, key: string }} claim */
-  static async open(claim) {
-    const client = new RawClient(claim);
+  /** @param {{ socket: string, key: string }} epoch */
+  static async open(epoch) {
+    const client = new RawClient(epoch);
     const [, , nonce] = await client.next('hi');
-    client.say('auth', proofOf(claim.key, 'client', nonce), 'n');
+    client.say('auth', proofOf(epoch.key, 'client', nonce), 'n');
     await client.next('welcome');
     return client;
   }
 
-  /** @param {{ socket: string }} claim */
+  /** @param {{ socket: string }} epoch */
   constructor({ socket }) {
     this.#socket = net.connect(socket);
     this.#socket.setEncoding('utf8');
@@ -42,7 +42,7 @@ class RawClient {
   }
 
   /** Sends the requests that a client, or its helper thread, has: `requests` as they cross. */
-  hello(session, requests = [], { isHelper = false, upTo = 0 } = {}) {
+  handshake(session, requests = [], { isHelper = false, upTo = 0 } = {}) {
     const state = { session, clientId: session, lifeline: NOWHERE, thread: session };
     const its = { pid: process.pid, pidNamespace: 'of tests', threadId: 0 };
     this.say('hello', { ...state, ...its, upTo, requests }, isHelper);

@@ -312,15 +312,15 @@ std::vector<CrashCase> CrashCases() {
          s.Request(s.first, u"a");
        },
        [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Remove(s.doomed.ref()); }},
-      {"ReleaseThatKeeps", [](CrashScene& s) { s.Request(s.doomed, kLong); },
+      {"ReleaseThatBiases", [](CrashScene& s) { s.Request(s.doomed, kLong); },
        [](CrashScene& s) { s.doomed.EndOrBias(1); }},
-      {"TakeOfAKeptName",
+      {"AcquisitionOfABiasedLock",
        [](CrashScene& s) {
          s.Request(s.doomed, u"a");
          s.doomed.EndOrBias(1);
        },
        [](CrashScene& s) { s.doomed.AcquireBiased(1, LockMode::kShared); }, false, true},
-      {"TwoHoldsOfAKeptName",
+      {"TwoHoldsOfABiasedLock",
        [](CrashScene& s) {
          s.Request(s.doomed, u"a");
          s.doomed.EndOrBias(1);
@@ -378,7 +378,7 @@ std::vector<CrashCase> CrashCases() {
          (void)s.doomed.lock_table().TerminateAgent(s.doomed.ref(), kShardTimeoutNs);
        },
        false, true},
-      {"RepairOfKeptNames",
+      {"RepairOfBiasedLocks",
        [](CrashScene& s) {
          s.Request(s.first, u"a");
          s.Request(s.second, kLong);
@@ -389,7 +389,7 @@ std::vector<CrashCase> CrashCases() {
          MarkDirty(s);
        },
        RepairAll, true},
-      {"BeginningToWatchKeptNames",
+      {"BeginningToWatchBiasedLocks",
        [](CrashScene& s) {
          s.Request(s.first, u"a");
          s.Request(s.second, kLong);
@@ -397,7 +397,7 @@ std::vector<CrashCase> CrashCases() {
          if (s.second.EndOrBias(2)) s.second.AcquireBiased(2);
        },
        [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Add(s.doomed.ref()); }},
-      {"SnapshotOfKeptNames",
+      {"SnapshotOfBiasedLocks",
        [](CrashScene& s) {
          s.Request(s.first, u"a");
          s.Request(s.second, u"b");
