@@ -13,7 +13,15 @@ const {
   then,
 } = require('../../time.js');
 const { machineNow } = require('./machine-clock.js');
-const { handshakeMessages, toDetail, toEvent, toInspection, VIEW } = require('./wire.js');
+const {
+  REQUEST_MESSAGES,
+  fieldsOf,
+  handshakeMessages,
+  reportOf,
+  toDetail,
+  toEvent,
+  toInspection,
+} = require('./wire.js');
 const { createClientId } = require('../client-id.js');
 const { pidNamespace } = require('../pid-namespace.js');
 const { newLifeline, removeLifeline, securityError, toBrokerFiles } = require('./broker-files.js');
@@ -24,9 +32,9 @@ const { outside } = require('../outside.js');
 const { createRoomChecks } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
+const { RequestTable } = require('../remote/request-table.js');
 const { Link } = require('./link.js');
 const { SyncCalls, unconfirmedRelease } = require('./sync-helper.js');
-const { TrackedRequests } = require('./tracked-requests.js');
 
 /**
  * @typedef {object} Call
@@ -371,7 +379,7 @@ function threadName() {
  * @typedef {object} Client
  * @property {{ id: string, lifeline: { name: string } }} session
  * @property {string} clientId
- * @property {TrackedRequests} tracked
+ * @property {RequestTable} requests
  */
 
 /**
@@ -379,7 +387,7 @@ function threadName() {
  * @param {Client} client
  * @param {(t: number) => number} toBrokerTime
  */
-function stateOf({ session, clientId, tracked }, toBrokerTime) {
+function stateOf({ session, clientId, requests }, toBrokerTime) {
   return {
     session: session.id,
     clientId,
@@ -388,8 +396,8 @@ function stateOf({ session, clientId, tracked }, toBrokerTime) {
     threadId,
     thread: threadName(),
     lifeline: session.lifeline.name,
-    upTo: tracked.lastId,
-    requests: Array.from(tracked.values(), (request) => request.stateFor(toBrokerTime)),
+    upTo: requests.lastNumber,
+    requests: Array.from(requests.values(), (entry) => reportOf(entry, toBrokerTime)),
   };
 }
 
@@ -524,7 +532,7 @@ function noteClosed(clientId) {
 }
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
-/** @typedef {import('./tracked-requests.js').TrackedRequest} TrackedRequest */
+/** @typedef {import('../remote/request-table.js').Entry} Entry */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
@@ -559,9 +567,10 @@ class BrokerBackend {
   #calls;
   /** Of all that waits for a word of the broker. */
   #keepAlive = new LoopKeepAlive();
-  #tracked = new TrackedRequests(
+  #requests = new RequestTable(
     this.#keepAlive,
-    (id) => this.#link.send(['f', id]),
+    undefined,
+    () => false,
     () => this.#noteUse(),
   );
   /** @type {Set<BrokerWatch>} */
@@ -604,8 +613,9 @@ class BrokerBackend {
     this.#checkOpen();
     checkTexts(request, MAX_NAME_UNITS);
     this.#connect();
-    const tracked = this.#tracked.add(request);
-    this.#link.send(['q', ...tracked.fields((t) => this.#link.toBrokerTime(t))]);
+    const number = this.#requests.add(request, machineNow());
+    const entry = /** @type {Entry} */ (this.#requests.get(number));
+    this.#link.send(['q', ...fieldsOf(entry, this.#link.toBrokerTime(entry.at))]);
     return QUEUED;
   }
 
@@ -616,19 +626,26 @@ class BrokerBackend {
    */
   release(request) {
     needRoomTo.release();
-    const tracked = this.#tracked.of(request);
-    if (tracked === undefined) return undefined;
-    this.#startRelease(tracked);
-    this.#link.send(['r', tracked.id, this.#link.now()]);
+    const entry = this.#startRelease(request);
+    if (entry === undefined) return undefined;
+    this.#link.send(['r', entry.number, this.#link.now()]);
     return new Promise((resolve) => {
-      tracked.onReleased = resolve;
+      entry.onEnded = resolve;
     });
   }
 
-  /** @param {TrackedRequest} tracked  held */
-  #startRelease(tracked) {
-    this.#tracked.startRelease(tracked);
+  /**
+   * @param {Request} request
+   * @returns {Entry | undefined} undefined: it has ended
+   */
+  #startRelease(request) {
+    const entry = this.#requests.forget(request);
+    if (entry === undefined) return undefined;
+    if (entry.isHeld) this.#keepAlive.ref(); // until it is in effect
+    entry.onEnded = ignore;
+    entry.at = machineNow();
     this.#connect();
+    return entry;
   }
 
   /**
@@ -639,24 +656,22 @@ class BrokerBackend {
    */
   releaseSync(request) {
     needRoomTo.releaseSync();
-    const tracked = this.#tracked.of(request);
-    if (tracked === undefined) return undefined;
-    this.#startRelease(tracked);
-    const loss = this.#requestRelease(tracked);
-    this.#tracked.forget(tracked);
-    if (loss !== undefined) this.#link.send(['f', tracked.id]);
+    const entry = this.#startRelease(request);
+    if (entry === undefined) return undefined;
+    const loss = this.#requestRelease(entry);
+    this.#onRequest('d', entry.number, [loss]);
     return loss;
   }
 
   /**
-   * @param {TrackedRequest} tracked  that is released
+   * @param {Entry} entry  that is released
    * @returns {LockLossReason | undefined}
    */
-  #requestRelease({ id, request }) {
+  #requestRelease({ number, request }) {
     try {
-      return this.#callSync('release', [id]) ?? undefined;
+      return this.#callSync('release', [number]) ?? undefined;
     } catch (error) {
-      this.#link.send(['r', id, this.#link.now()]);
+      this.#link.send(['r', number, this.#link.now()]);
       throw unconfirmedRelease(request.name, /** @type {Error} */ (error));
     }
   }
@@ -667,10 +682,11 @@ class BrokerBackend {
    */
   cancel(request, isTimeout = false) {
     needRoomTo.cancel();
-    const tracked = this.#tracked.of(request);
-    if (tracked === undefined) return;
-    this.#tracked.forget(tracked);
-    this.#link.send(['c', tracked.id, isTimeout ? 1 : 0, this.#link.now()]);
+    const entry = this.#requests.forget(request);
+    if (entry === undefined) return;
+    this.#requests.remove(entry);
+    if (!entry.isHeld) this.#keepAlive.unref();
+    this.#link.send(['c', entry.number, isTimeout ? 1 : 0, this.#link.now()]);
   }
 
   /**
@@ -678,22 +694,22 @@ class BrokerBackend {
    * @param {Request & { isSync?: boolean }} request
    */
   isUndecided(request) {
-    const tracked = this.#tracked.of(request);
     if (request.isSync) return false; // waitSync() has checked that
-    return tracked !== undefined && tracked.view === VIEW.WAITING && !tracked.isQueued;
+    const entry = this.#requests.find(request);
+    return entry !== undefined && !entry.isHeld && !entry.isAnswered;
   }
 
   /**
    * A blocked thread does not read its own connection: it requests the holders.
-   * @param {TrackedRequest} tracked
+   * @param {Entry} entry
    */
-  #isFree({ id, request }) {
+  #isFree({ number, request }) {
     const holders = /** @type {import('../../../types/backend.d.ts').LockDetail[]} */ (
       this.holdersOf(request.name, undefined, true)
     );
     if (this.#isSilent) return false;
     const isOwn = (/** @type {{ clientId: string, requestId: number }} */ holder) =>
-      holder.clientId === this.clientId && holder.requestId === id;
+      holder.clientId === this.clientId && holder.requestId === number;
     return holders.length === 0 || holders.some(isOwn);
   }
 
@@ -704,38 +720,39 @@ class BrokerBackend {
    */
   waitSync(request, timeout) {
     needRoomTo.waitSync();
-    const tracked = this.#tracked.of(request);
-    if (tracked === undefined) throw invalidStateError('The request has ended');
-    const [outcome, high, low] = this.#requestOutcome(tracked, timeout);
-    if (outcome === 'granted') {
-      this.#tracked.grant(tracked, high, low);
-    } else if (outcome === 'timeout' || outcome === 'deadlock') {
+    const entry = this.#requests.find(request);
+    if (entry === undefined) throw invalidStateError('The request has ended');
+    const { number } = entry;
+    const [outcome, high, low] = this.#requestOutcome(entry, timeout);
+    if (outcome === 'timeout' || outcome === 'deadlock') {
       // cancel() follows: only here the thread waits until it is in effect.
-      this.#syncCalls.send('cancel', [tracked.id, outcome === 'timeout'], BRIEF_MS);
-    } else {
-      this.#tracked.forget(tracked);
-      if (!request.ifAvailable) {
-        throw new DOMException('The broker has no room for the request', 'QuotaExceededError');
-      }
+      this.#syncCalls.send('cancel', [number, outcome === 'timeout'], BRIEF_MS);
+      return outcome;
+    }
+    this.#requests.beginWait(number); // the outcome goes to the caller
+    this.#onRequest(outcome === 'granted' ? 'g' : 'm', number, [high, low]);
+    this.#requests.endWait();
+    if (outcome !== 'granted' && !request.ifAvailable) {
+      throw new DOMException('The broker has no room for the request', 'QuotaExceededError');
     }
     return outcome;
   }
 
   /**
-   * @param {TrackedRequest} tracked
+   * @param {Entry} entry
    * @param {number} timeout
    * @returns {any[]} with the token of a grant
    */
-  #requestOutcome(tracked, timeout) {
+  #requestOutcome(entry, timeout) {
     try {
-      let outcome = this.#awaitOutcome(tracked.id, timeout);
+      let outcome = this.#awaitOutcome(entry.number, timeout);
       const until = performance.now() + MAX_UNDECIDED_MS;
-      while (outcome[0] === 'timeout' && performance.now() < until && this.#isFree(tracked)) {
-        outcome = this.#awaitOutcome(tracked.id, RECHECK_MS);
+      while (outcome[0] === 'timeout' && performance.now() < until && this.#isFree(entry)) {
+        outcome = this.#awaitOutcome(entry.number, RECHECK_MS);
       }
       return outcome;
     } catch (error) {
-      this.cancel(tracked.request); // or it could be granted without a holder
+      this.cancel(entry.request); // or it could be granted without a holder
       throw error;
     }
   }
@@ -781,10 +798,7 @@ class BrokerBackend {
 
   /** @param {string} name */
   modesOf(name) {
-    const ofName = [...this.#tracked.values()].filter(
-      ({ view, request }) => view !== VIEW.RELEASING && request.name === name,
-    );
-    return ofName.map(({ request }) => request.mode);
+    return this.#requests.modesOf(name);
   }
 
   /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */
@@ -863,7 +877,7 @@ class BrokerBackend {
     this.#isClosed = true;
     noteClosed(this.clientId);
     this.#link.send(['bye', this.#link.now()]);
-    this.#tracked.dropAll(closedError, undefined, WAS_CLOSED);
+    this.#requests.dropAll(closedError, WAS_CLOSED);
     for (const watch of this.#watches) watch.close();
     this.#calls.failAll(invalidStateError('The lock manager is closed'));
     this.#end();
@@ -888,7 +902,7 @@ class BrokerBackend {
   }
 
   get #isIdle() {
-    return this.#tracked.size === 0 && this.#watches.size === 0 && this.#calls.isIdle;
+    return this.#requests.isEmpty && this.#watches.size === 0 && this.#calls.isIdle;
   }
 
   /** While this is idle, collection may end it: sockets and threads refer to it weakly. */
@@ -912,7 +926,7 @@ class BrokerBackend {
   /** @param {(t: number) => number} toBrokerTime */
   #state(toBrokerTime) {
     const session = /** @type {{ id: string, lifeline: Lifeline }} */ (this.#session);
-    const own = { session, clientId: this.clientId, tracked: this.#tracked };
+    const own = { session, clientId: this.clientId, requests: this.#requests };
     return stateOf(own, toBrokerTime);
   }
 
@@ -940,7 +954,23 @@ class BrokerBackend {
     else if (kind === 'p') this.#calls.receivePart(id, value, items);
     else if (kind === 'x') this.#calls.receiveError(id, new DOMException(items, value));
     else if (kind === 'over') this.#onOver(new DOMException(value, id), items);
-    else this.#tracked.receive(message);
+    else if (Object.hasOwn(REQUEST_MESSAGES, kind)) this.#onRequest(kind, id, message.slice(2));
+  }
+
+  /**
+   * A message of a broker, which may have sent the same before.
+   * @param {string} kind
+   * @param {number} number
+   * @param {any[]} rest
+   */
+  #onRequest(kind, number, rest) {
+    const entry = this.#requests.get(number);
+    if (entry === undefined) return;
+    const isEnding = entry.onEnded !== undefined;
+    if (kind === 'd' ? !isEnding : kind !== 'l' && (isEnding || entry.isHeld)) return;
+    const isLost = (kind === 'l' || kind === 'd') && (rest[0] ?? undefined) !== undefined;
+    if (isLost) this.#link.send(['f', number]); // the broker need not keep the loss any longer
+    this.#requests.onMessage({ ...REQUEST_MESSAGES[kind](...rest), number });
   }
 
   /**
@@ -950,9 +980,9 @@ class BrokerBackend {
    * @param {number} [knownUpTo]  the highest request number in the table; undefined: not removed
    */
   #onOver(error, knownUpTo = Infinity) {
-    const isNew = (/** @type {TrackedRequest} */ { id }) => id > knownUpTo;
+    const isNew = (/** @type {Entry} */ { number }) => number > knownUpTo;
     const hadNothing =
-      [...this.#tracked.values()].every(isNew) && [...this.#watches].every((it) => !it.isOpen);
+      [...this.#requests.values()].every(isNew) && [...this.#watches].every((it) => !it.isOpen);
     if (knownUpTo === Infinity || !hadNothing) return this.#failAll(error);
     this.#end();
     try {
@@ -968,7 +998,9 @@ class BrokerBackend {
    */
   #failAll(error) {
     this.#end();
-    this.#tracked.dropAll(() => /** @type {DOMException} */ (error), 'disconnected', error.message);
+    this.#requests.loseAll(/** @type {DOMException} */ (error), (loss) =>
+      this.#requests.onMessage(loss),
+    );
     for (const watch of this.#watches) watch.fail(error);
     this.#calls.failAll(error);
   }

@@ -32,6 +32,69 @@ const PATIENT = 8;
 /** A client's state of its request when it reconnects. */
 const VIEW = Object.freeze({ WAITING: 0, HELD: 1, RELEASING: 2 });
 
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+
+/** @param {Request} request */
+function flagsOf({ mode, ifAvailable, steal, isTimed }) {
+  const ofStandard =
+    (mode === 'shared' ? SHARED : 0) | (ifAvailable ? IF_AVAILABLE : 0) | (steal ? STEAL : 0);
+  return isTimed === false ? ofStandard | PATIENT : ofStandard;
+}
+
+/** @param {Request} request */
+function wireExtrasOf({ extras }) {
+  if (extras === undefined) return null;
+  const { limit, holdLimit, label, callSite, enclosing } = extras;
+  return [limit, holdLimit, label, callSite, enclosing?.tokenHigh ?? 0, enclosing?.tokenLow ?? 0];
+}
+
+/**
+ * A request as it crosses.
+ * @param {{ number: number, request: Request }} entry
+ * @param {number} t  by the broker's clock
+ */
+const fieldsOf = ({ number, request }, t) => [
+  number,
+  request.name,
+  flagsOf(request),
+  t,
+  wireExtrasOf(request),
+];
+
+/**
+ * A request with all that its client knows of it, for a broker that may know less, or more.
+ * @param {import('../remote/request-table.js').Entry} entry
+ * @param {(t: number) => number} toBrokerTime
+ */
+function reportOf(entry, toBrokerTime) {
+  const { request, isHeld, onEnded } = entry;
+  const held = isHeld ? VIEW.HELD : VIEW.WAITING;
+  const at = toBrokerTime(entry.at);
+  return [
+    onEnded === undefined ? held : VIEW.RELEASING,
+    fieldsOf(entry, at),
+    request.tokenHigh,
+    request.tokenLow,
+    at,
+  ];
+}
+
+/** @param {number} high @param {number} low */
+const tokenOf = (high, low) => (BigInt(high) << 32n) | BigInt(low);
+
+/**
+ * The broker's messages about a request, as the table of requests takes them.
+ * @type {Record<string, (...rest: any[]) => object>}
+ */
+const REQUEST_MESSAGES = {
+  w: () => ({ type: 'queued' }),
+  g: (high, low) => ({ type: 'granted', token: tokenOf(high, low) }),
+  m: () => ({ type: 'missed' }),
+  l: (reason, high, low) => ({ type: 'lost', reason, token: tokenOf(high, low) }),
+  d: (loss) => ({ type: 'ended', loss: loss ?? undefined }),
+  e: (name, message) => ({ type: 'failed', error: new DOMException(message, name) }),
+};
+
 /** Messages and records as lines of text: one JSON array each. */
 
 const NEWLINE = 10;
@@ -254,10 +317,13 @@ module.exports = {
   PATIENT,
   SHARED,
   STEAL,
+  REQUEST_MESSAGES,
   VIEW,
   WIRE_VERSION,
   LineReader,
   WireError,
+  fieldsOf,
+  reportOf,
   toLine,
   handshakeMessages,
   toPages,

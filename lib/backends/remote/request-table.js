@@ -21,8 +21,11 @@ const { LockLostError } = require('../../errors.js');
 
 /** @typedef {{ name: string, message: string }} ErrorMessage  of the session's thread */
 
-/** @param {ErrorMessage} error */
-const toDOMException = ({ name, message }) => new DOMException(message, name);
+/** @param {ErrorMessage | Error} error  an error is passed on as it is */
+const toDOMException = (error) =>
+  error instanceof Error
+    ? /** @type {DOMException} */ (error)
+    : new DOMException(error.message, error.name);
 
 /**
  * @param {number} number
@@ -71,10 +74,12 @@ class Entry {
   /**
    * @param {number} number
    * @param {Request} request
+   * @param {number} at  when it was made, or released, by a clock of the backend
    */
-  constructor(number, request) {
+  constructor(number, request, at) {
     this.number = number;
     this.request = request;
+    this.at = at;
   }
 }
 
@@ -105,28 +110,45 @@ class RequestTable {
 
   /**
    * @param {import('../../loop-keep-alive.js').LoopKeepAlive} loopKeepAlive
-   * @param {string} server  its name in messages
+   * @param {string | undefined} server  its name in messages; undefined: no session with it ends
    * @param {(message: any) => boolean} refuse  a grant that came too late: its session is over
    * @param {() => void} onChange  of isEmpty
    */
   constructor(loopKeepAlive, server, refuse, onChange) {
     this.#sessionLost =
-      `its session with ${server} is over: ` +
-      'the server was not reached in time, has ended it, or refuses it';
+      server === undefined
+        ? undefined
+        : `its session with ${server} is over: ` +
+          'the server was not reached in time, has ended it, or refuses it';
     this.#loopKeepAlive = loopKeepAlive;
     this.#refuse = refuse;
     this.#onChange = onChange;
   }
 
+  /** The highest number so far. */
+  get lastNumber() {
+    return this.#lastNumber;
+  }
+
+  values() {
+    return this.#entries.values();
+  }
+
+  /** @param {number} number */
+  get(number) {
+    return this.#entries.get(number);
+  }
+
   /**
    * @param {Request} request
+   * @param {number} [at]  see Entry
    * @returns {number} of the request
    */
-  add(request) {
+  add(request, at = 0) {
     this.#lastNumber += 1;
     const number = this.#lastNumber;
     request.backendId = number;
-    this.#entries.set(number, new Entry(number, request));
+    this.#entries.set(number, new Entry(number, request, at));
     this.#loopKeepAlive.ref();
     this.#onChange();
     return number;
@@ -272,8 +294,7 @@ class RequestTable {
    * @param {(message: any) => void} deliver
    */
   loseAll(error, deliver) {
-    const { name, message } = error;
-    const loss = { type: 'lost', reason: 'disconnected', error: { name, message } };
+    const loss = { type: 'lost', reason: 'disconnected', error };
     for (const number of [...this.#entries.keys()]) deliver({ ...loss, number });
   }
 
@@ -310,6 +331,8 @@ class RequestTable {
       if (type === 'deadlock' && wait !== undefined) wait.outcome = type;
       return;
     }
+    // Lost before this thread received the grant, or its server knows another one.
+    if (type === 'lost' && (message.token ?? 0n) !== 0n) setToken(request, message.token);
     this.remove(entry);
     if (!entry.isHeld) this.#loopKeepAlive.unref();
     this.#notifyEnd(entry, message);
@@ -344,7 +367,7 @@ class RequestTable {
     if (type === 'missed') {
       if (wait === undefined) request.missed();
       else wait.outcome = 'missed';
-    } else if (type === 'lost' && isHeld) {
+    } else if (type === 'lost' && (isHeld || error === undefined)) {
       request.lost(
         reason,
         error?.message ?? (reason === 'disconnected' ? this.#sessionLost : undefined),
