@@ -87,7 +87,8 @@ test('times that a broker has left whose clock was ahead are of the past', () =>
   later.restore([
     ['J', 1, 1, 0, 0, 'another clock', wallLead() + AHEAD_MS],
     ['S', 's', details],
-    ['H', 's', 1, 'a', 0, t, null, 1, 1, t],
+    ['Q', 's', 1, 'a', 0, t, null],
+    ['G', 's', 1, 1, 1, t],
     ['Q', 's', 2, 'a', 0, t, null],
   ]);
   const [session] = later.sessions.values();

@@ -12,6 +12,7 @@ const {
   newBrokerSocket,
   listLifelines,
 } = require('../../lib/backends/broker/broker-files.js');
+const { VERSION } = require('../../lib/backends/broker/server/journal.js');
 const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks } = require('../support/broker-process.js');
 
@@ -119,9 +120,10 @@ test('a journal of before a reboot: all have ended, whatever its times say', asy
   };
   const extras = [0, 1e12, '', '', 0, 0];
   const records = [
-    ['J', 1, 7, 2 ** 22, 5, 'boot', -later],
+    ['J', VERSION, 7, 2 ** 22, 5, 'boot', -later],
     ['S', 'old', details],
-    ['H', 'old', 1, 'a', 0, later, extras, 2 ** 22, 6, later],
+    ['Q', 'old', 1, 'a', 0, later, extras],
+    ['G', 'old', 1, 2 ** 22, 6, later],
     ['Q', 'old', 2, 'a', 0, -later, null],
   ];
   const text = records.map((record) => `${JSON.stringify(record)}\n`).join('');

@@ -127,6 +127,11 @@ class LockEntry {
     return this.list === this.resource.held;
   }
 
+  /** Whether its hold limit has passed. @param {number} now */
+  isOverdueAt(now) {
+    return this.hold !== undefined && this.hold.endsAt <= now;
+  }
+
   /** @returns {LockInfo} */
   get info() {
     return {
@@ -536,6 +541,14 @@ class LocalLockTable {
   }
 
   /**
+   * Ends a hold whose limit has passed, if the thread was too busy to run its timer.
+   * @param {LockEntry} entry
+   */
+  expireIfDue(entry) {
+    if (entry.isHeld && entry.isOverdueAt(this.#clock.now())) this.#expire(entry);
+  }
+
+  /**
    * Standard: Web Locks, "release the lock" and "abort the request": both remove the entry and
    * process the queue. Has no effect on an entry that was removed before.
    * @param {LockEntry} entry
@@ -543,10 +556,8 @@ class LocalLockTable {
    */
   remove(entry, isTimeout = false) {
     if (entry.list === null) return;
-    // The hold limit has passed, but the thread was too busy to run the timer.
-    if (entry.hold !== undefined && entry.hold.endsAt <= this.#clock.now()) {
-      entry.lossReason = 'expired';
-    }
+    // The thread was too busy to run the timer.
+    if (entry.isOverdueAt(this.#clock.now())) entry.lossReason = 'expired';
     this.watches.emit(endingOf(entry, isTimeout), entry);
     this.#takeOut(entry);
     this.#afterRemoval(entry.resource);

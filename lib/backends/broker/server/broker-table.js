@@ -22,6 +22,7 @@ const { clockName, machineNow, wallLead, wallNow } = require('../machine-clock.j
  * @property {number} threadId
  * @property {string} thread  the same for all clients of one thread, and no others
  * @property {string} lifeline  the socket that shows that the client lives, by its name or path
+ * @property {string} [start]  when its process has started, where that is needed
  */
 
 /** A record of a grant without the name of the session; records of ends are shorter. */
@@ -53,8 +54,6 @@ class Session {
   outlet = undefined;
   /** How many connections it has, including its helper thread's. */
   connections = 0;
-  /** @type {string | undefined} when its process has started, where that is needed */
-  start = undefined;
   /**
    * Blocked threads, by the number of the request they wait for.
    * @type {Map<number, () => void>}
@@ -69,7 +68,7 @@ class Session {
    * @param {SessionDetails} details
    * @param {BrokerTable} table
    */
-  constructor(id, { clientId, pid, pidNamespace, threadId, thread, lifeline }, table) {
+  constructor(id, { clientId, pid, pidNamespace, threadId, thread, lifeline, start }, table) {
     this.id = id;
     this.clientId = clientId;
     this.pid = pid;
@@ -77,6 +76,7 @@ class Session {
     this.threadId = threadId;
     this.thread = thread;
     this.lifeline = lifeline;
+    this.start = start;
     this.#table = table;
     this.#ownBytes = bytesOf(id) + RECORD_BYTES;
     this.#owe(this.#ownBytes);
@@ -88,8 +88,8 @@ class Session {
   }
 
   get details() {
-    const { clientId, pid, pidNamespace, threadId, thread, lifeline } = this;
-    return { clientId, pid, pidNamespace, threadId, thread, lifeline };
+    const { clientId, pid, pidNamespace, threadId, thread, lifeline, start } = this;
+    return { clientId, pid, pidNamespace, threadId, thread, lifeline, start };
   }
 
   /**
@@ -107,21 +107,18 @@ class Session {
   put(id, entry) {
     this.drop(id);
     this.entries.set(id, entry);
-    this.#owe(this.#owedFor(entry));
+    this.#owe(this.#bytesOfEnd);
   }
 
   /** @param {number} id */
   drop(id) {
-    const entry = this.entries.get(id);
-    if (entry === undefined) return;
-    this.entries.delete(id);
-    this.#owe(-this.#owedFor(entry));
+    if (this.entries.delete(id)) this.#owe(-this.#bytesOfEnd);
   }
 
   /** @param {string} start  of its process */
   noteStart(start) {
     this.start = start;
-    this.#table.noteStart(this, start);
+    this.#table.noteSession(this);
   }
 
   end() {
@@ -136,15 +133,9 @@ class Session {
     this.#table.owedBytes += bytes;
   }
 
-  /**
-   * The worst-case journal size of the end of a request: its grant, a loss, its end. They count
-   * twice if its hold limit may have passed before the client released it.
-   * @param {LockEntry} entry
-   */
-  #owedFor({ request: { name, extras } }) {
-    const ends = 3 * this.#ownBytes;
-    const isLimited = extras !== undefined && extras.holdLimit > 0;
-    return isLimited ? 2 * ends + bytesOf([name, extras]) : ends;
+  /** The worst-case journal size of the end of a request: its grant, a loss, its end. */
+  get #bytesOfEnd() {
+    return 3 * this.#ownBytes;
   }
 
   /** @param {unknown[]} message */
@@ -193,30 +184,28 @@ const entriesByThread = (sessions) =>
 /** @param {LockEntry} entry */
 const requestOf = (entry) => /** @type {ClientRequest} */ (/** @type {any} */ (entry.request));
 
-/** @param {LockEntry} entry  granted */
-const tokenAndTime = ({ request, grantedAt }) => [request.tokenHigh, request.tokenLow, grantedAt];
-
 /**
  * @param {string} sessionId
- * @param {LockEntry} entry  lost
+ * @param {LockEntry} entry  granted
  */
-const lossOf = (sessionId, entry) => [
-  'K',
+const grantOf = (sessionId, { request, grantedAt }) => [
+  'G',
   sessionId,
-  ...requestOf(entry).fields,
-  ...tokenAndTime(entry),
-  entry.lossReason,
+  request.backendId,
+  request.tokenHigh,
+  request.tokenLow,
+  grantedAt,
 ];
 
 /**
  * @param {string} sessionId
  * @param {LockEntry} entry
  */
-function recordOf(sessionId, entry) {
+function* recordsOf(sessionId, entry) {
   const request = requestOf(entry);
-  if (entry.isQueued) return ['Q', sessionId, ...request.fields];
-  if (entry.isHeld) return ['H', sessionId, ...request.fields, ...tokenAndTime(entry)];
-  return lossOf(sessionId, entry);
+  yield ['Q', sessionId, ...request.fields];
+  if (!entry.isQueued) yield grantOf(sessionId, entry);
+  if (entry.list === null) yield ['L', sessionId, request.backendId, entry.lossReason];
 }
 
 /** Worst-case journal size of a new session or request, and the error when the disk is full. */
@@ -229,18 +218,19 @@ const MAX_BYTES_PER_UNIT = 6;
 const MAX_OTHER_BYTES = 1024;
 
 /**
- * The worst-case journal size of a new session.
+ * The worst-case journal size of a new session, which is noted once more with its start.
  * @param {SessionDetails} details
  */
 const bytesOfSession = ({ clientId, pidNamespace, thread, lifeline }) =>
   MAX_OTHER_BYTES +
-  MAX_BYTES_PER_UNIT *
+  2 *
+    MAX_BYTES_PER_UNIT *
     (2 * clientId.length + pidNamespace.length + thread.length + lifeline.length);
 
 /** @param {RequestFields} fields */
 function bytesOfRequest([, name, , , extras]) {
   const units = name.length + (extras === null ? 0 : extras[2].length + extras[3].length);
-  return MAX_OTHER_BYTES + 2 * MAX_BYTES_PER_UNIT * units;
+  return MAX_OTHER_BYTES + MAX_BYTES_PER_UNIT * units;
 }
 
 /**
@@ -399,19 +389,16 @@ class BrokerTable {
     if (session === undefined) {
       if (!this.#journal.hasRoomFor(bytesOfSession(details)))
         throw new DOMException(NO_ROOM[1], NO_ROOM[0]);
-      session = new Session(id, details, this);
+      session = new Session(id, { ...details, start: undefined }, this);
       this.sessions.set(id, session);
-      this.#journal.add(['S', id, session.details]);
+      this.noteSession(session);
     }
     return session;
   }
 
-  /**
-   * @param {Session} session
-   * @param {string} start  of its process
-   */
-  noteStart({ id }, start) {
-    this.#journal.add(['P', id, start]);
+  /** @param {Session} session */
+  noteSession({ id, details }) {
+    this.#journal.add(['S', id, details]);
   }
 
   /**
@@ -458,22 +445,18 @@ class BrokerTable {
    */
   #take(session, request, entry) {
     session.put(request.backendId, entry);
-    if (entry.isHeld) {
-      this.#journal.add(['H', session.id, ...request.fields, ...tokenAndTime(entry)]);
-      session.send(['g', request.backendId, request.tokenHigh, request.tokenLow]);
-    } else {
-      this.#journal.add(['Q', session.id, ...request.fields]);
-      if (!request.isPatient) session.send(['w', request.backendId]);
-    }
+    this.#journal.add(['Q', session.id, ...request.fields]);
+    if (entry.isHeld) this.noteGrant(session, entry);
+    else if (!request.isPatient) session.send(['w', request.backendId]);
   }
 
   /**
    * @param {Session} session
-   * @param {LockEntry} entry  that was queued and holds the lock now
+   * @param {LockEntry} entry  that holds the lock now
    */
   noteGrant(session, entry) {
-    const request = requestOf(entry);
-    this.#journal.add(['G', session.id, request.backendId, ...tokenAndTime(entry)]);
+    const { request } = entry;
+    this.#journal.add(grantOf(session.id, entry));
     session.send(['g', request.backendId, request.tokenHigh, request.tokenLow]);
   }
 
@@ -497,11 +480,8 @@ class BrokerTable {
   release(session, id) {
     const entry = session.entries.get(id);
     if (entry === undefined) return undefined;
-    if (entry.list !== null) {
-      this.#end(session, id, entry, false);
-      // Too late for its hold limit: the client asks again, if it has to.
-      if (entry.lossReason !== undefined) this.#keepLost(session, id, entry);
-    }
+    this.#table.expireIfDue(entry);
+    if (entry.list !== null) this.#end(session, id, entry, false);
     return entry.lossReason;
   }
 
@@ -530,16 +510,6 @@ class BrokerTable {
   }
 
   /**
-   * @param {Session} session
-   * @param {number} id
-   * @param {LockEntry} entry
-   */
-  #keepLost(session, id, entry) {
-    session.put(id, entry);
-    this.#journal.add(lossOf(session.id, entry));
-  }
-
-  /**
    * Drops a lost lock: the client has received the loss.
    * @param {Session} session
    * @param {number} id
@@ -555,10 +525,9 @@ class BrokerTable {
   *records() {
     const { high, low } = this.#tokens;
     yield ['J', VERSION, this.number, high, low, clockName(), wallLead()];
-    for (const { id, details, start, entries } of this.sessions.values()) {
+    for (const { id, details, entries } of this.sessions.values()) {
       yield ['S', id, details];
-      if (start !== undefined) yield ['P', id, start];
-      for (const entry of entries.values()) yield recordOf(id, entry);
+      for (const entry of entries.values()) yield* recordsOf(id, entry);
     }
   }
 
@@ -569,9 +538,8 @@ class BrokerTable {
   restore(records) {
     for (const [kind, sessionId, ...rest] of records) {
       if (kind === 'J') this.#restoreHead(rest);
-      else if (kind === 'S') this.sessions.set(sessionId, new Session(sessionId, rest[0], this));
+      else if (kind === 'S') this.#restoreSession(sessionId, rest[0]);
       else if (kind === 'E') this.#restoreEnd(sessionId);
-      else if (kind === 'P') this.#restoreStart(sessionId, rest[0]);
       else this.#restoreRequest(kind, this.sessions.get(sessionId), rest);
     }
     this.#table.startHoldLimits();
@@ -590,12 +558,13 @@ class BrokerTable {
   }
 
   /**
-   * @param {string} sessionId
-   * @param {string} start
+   * @param {string} id
+   * @param {SessionDetails} details
    */
-  #restoreStart(sessionId, start) {
-    const session = this.sessions.get(sessionId);
-    if (session !== undefined) session.start = start;
+  #restoreSession(id, details) {
+    const known = this.sessions.get(id);
+    if (known === undefined) this.sessions.set(id, new Session(id, details, this));
+    else known.start = details.start;
   }
 
   /** @param {string} sessionId */
@@ -616,13 +585,10 @@ class BrokerTable {
     const [id] = rest;
     session.maxId = Math.max(session.maxId, id);
     const known = session.entries.get(id);
-    if (kind === 'Q' || kind === 'H' || kind === 'K') {
-      const request = new ClientRequest(/** @type {RequestFields} */ (rest.slice(0, 5)));
+    if (kind === 'Q') {
+      const request = new ClientRequest(/** @type {RequestFields} */ (rest));
       request.t = this.#pastOf(request.t);
-      const entry = this.#table.restore(session, request, request.t);
-      session.put(id, entry);
-      if (kind !== 'Q') this.#restoreGrant(entry, rest.slice(5));
-      if (kind === 'K') this.#restoreLoss(entry, rest[8]);
+      session.put(id, this.#table.restore(session, request, request.t));
     } else if (known === undefined) {
       return;
     } else if (kind === 'G') this.#restoreGrant(known, rest.slice(1));
@@ -660,7 +626,7 @@ class BrokerTable {
    */
   passTokens(records, unread) {
     for (const record of records) {
-      const at = { J: 3, H: 7, K: 7, G: 3 }[/** @type {'J'} */ (record[0])];
+      const at = { J: 3, G: 3 }[/** @type {'J'} */ (record[0])];
       const token = at === undefined ? [] : record.slice(at, at + 2);
       if (token.length === 2 && token.every(Number.isSafeInteger)) {
         this.#tokens.raiseTo(token[0], token[1]);

@@ -44,21 +44,17 @@ class PendingBytes {
  * own.
  *
  *   [J, version, number, high, low, clock, wallLead]   the head: the last token, by which clock
- *   [S, session, details]                a client has come
- *   [P, session, start]                  when its process has started, where that is needed
+ *   [S, session, details]                a client has come, or more is known of it
  *   [E, session]                         it has gone
- *   [Q, session, id, name, flags, t, extras]                              waits
- *   [H, session, id, name, flags, t, extras, high, low, grantedAt]        holds, without a wait
- *   [G, session, id, high, low, grantedAt]                                holds, after it waited
+ *   [Q, session, id, name, flags, t, extras]   waits
+ *   [G, session, id, high, low, grantedAt]     holds
  *   [L, session, id, reason]             has lost its lock; its client has not received the loss
- *   [K, session, id, name, flags, t, extras, high, low, grantedAt, reason]
- *                                        the same, of a request that the journal does not know
  *   [D, session, id]                     is over
  *
  * Each record is true in any beginning of the file: a record that frees a lock is written before
  * the record that takes it.
  */
-const VERSION = 1;
+const VERSION = 2;
 
 const PRIVATE_FILE = 0o600;
 
@@ -221,9 +217,8 @@ function writeAll(fd, bytes, position, length = bytes.length) {
 const BEGINNINGS = {
   J: ['number', 'number', 'number', 'number'],
   S: ['string', 'object'],
-  P: ['string', 'string'],
   E: ['string'],
-  ...Object.fromEntries([...'QHGLKD'].map((kind) => [kind, ['string', 'number']])),
+  ...Object.fromEntries([...'QGLD'].map((kind) => [kind, ['string', 'number']])),
 };
 
 /**
