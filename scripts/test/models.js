@@ -43,6 +43,7 @@ const CHECKS = [
   { model: 'broker-recovery', defines: [], holds: true },
   { model: 'broker-recovery', defines: ['SEND_BEFORE_JOURNAL'], holds: false },
   { model: 'broker-recovery', defines: ['FORGET_SLOW'], holds: false },
+  { model: 'broker-recovery', defines: ['NO_JOURNAL'], holds: false },
   { model: 'broker-recovery', defines: ['COPY_OVER'], holds: false },
   { model: 'broker-recovery', defines: ['NO_REPEAT'], holds: false },
   { model: 'broker-order', defines: [], holds: true },

@@ -11,6 +11,8 @@
  * SEND_BEFORE_JOURNAL: a grant is sent first. Known to be wrong: the next broker does not have it.
  * FORGET_SLOW:         a client that has not reconnected in time is dropped. Known to be wrong: it may
  *                      hold the lock.
+ * NO_JOURNAL:          the next broker has the reports of the clients that have reconnected, and no
+ *                      journal. Known to be wrong: a client that has not reconnected may hold the lock.
  * COPY_OVER:       the next broker overwrites the journal of the previous broker. Known to be
  *                      wrong: it may die in between.
  * NO_REPEAT:           clients do not repeat their requests. Known to be wrong: requests that the
@@ -182,7 +184,11 @@ inline merge(c) {
 #else
      note(c)
 #endif
+#ifdef NO_JOURNAL
+  :: said == HELD -> b_request[c] = number; b_view[c] = HELD
+#else
   :: said == HELD -> assert(b_request[c] == number && b_view[c] == HELD)
+#endif
   :: said == RELEASING || said == NOTHING ->
      b_request[c] = number;
      b_view[c] = NOTHING;
@@ -214,10 +220,12 @@ proctype Broker(byte mine) {
     next_ticket = j_next_ticket;
     do
     :: c < CLIENTS ->
+#ifndef NO_JOURNAL
        if
        :: !j_is_lost -> b_view[c] = j_view[c]; b_request[c] = j_request[c]; b_ticket[c] = j_ticket[c]
        :: else
        fi;
+#endif
        c++
     :: else -> break
     od;
