@@ -104,7 +104,7 @@ class Entry {
 const toQuery = (name) => ({ name: `holdfast_${name}`, text: CALLS[name] });
 
 /**
- * A session with PostgreSQL: one connection, and a second one from its first wait on.
+ * A session with PostgreSQL: one connection, and a second one while its requests wait.
  * @implements {Session}
  */
 class PostgresSession {
