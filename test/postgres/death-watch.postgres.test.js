@@ -1,0 +1,85 @@
+'use strict';
+
+const { DeathWatch } = require('../../lib/backends/postgres/death-watch.js');
+const { toPostgresOptions } = require('../../lib/backends/postgres/postgres-options.js');
+const { ensureSchema } = require('../../lib/backends/postgres/schema.js');
+const { PostgresServer } = require('../support/postgres-server.js');
+const { SqlSession } = require('../support/sql-session.js');
+
+const LONG_MS = 60_000;
+/** The calls of the second connections that wait for a session. */
+const WAITS = `
+  SELECT pid FROM pg_stat_activity
+  WHERE application_name = 'holdfast' AND wait_event_type = 'Lock' AND wait_event = 'advisory'`;
+const CONNECTIONS = "SELECT pid FROM pg_stat_activity WHERE application_name = 'holdfast'";
+
+let server;
+let witness;
+let holder;
+let watch;
+let cancel;
+let ended;
+
+beforeAll(async () => {
+  server = await PostgresServer.start();
+  witness = await server.connect();
+  await ensureSchema(witness);
+});
+afterAll(() => server?.remove());
+beforeEach(async () => {
+  holder = await SqlSession.open(server);
+  cancel = jest.fn((pid) => void witness.query('SELECT pg_cancel_backend($1)', [pid]));
+});
+afterEach(() => watch.close());
+
+function open(idleMs) {
+  const { options } = toPostgresOptions(server.url(), {});
+  ended = new Promise((resolve) => (watch = new DeathWatch(options, cancel, resolve, idleMs)));
+}
+
+/** @param {string} query @param {number} count  of its rows */
+async function until(query, count) {
+  while ((await witness.query(query)).rowCount !== count);
+}
+
+test('a session that ends is reported', async () => {
+  open(LONG_MS);
+  watch.target = holder.session;
+  await until(WAITS, 1);
+  holder.breakOff();
+  expect(await ended).toBe(holder.session);
+});
+
+test('a wait for the session of the last wait cancels nothing', async () => {
+  open(LONG_MS);
+  watch.target = holder.session;
+  await until(WAITS, 1);
+  watch.target = 0;
+  watch.target = holder.session;
+  holder.breakOff();
+  expect(await ended).toBe(holder.session);
+  expect(cancel).not.toHaveBeenCalled();
+});
+
+test('another session takes the place of the last one', async () => {
+  open(LONG_MS);
+  const other = await SqlSession.open(server);
+  watch.target = holder.session;
+  await until(WAITS, 1);
+  watch.target = other.session;
+  other.breakOff();
+  expect(await ended).toBe(other.session);
+  await holder.close();
+});
+
+test('a connection that waits for nothing is closed, and opened again', async () => {
+  open(1);
+  watch.target = holder.session;
+  await until(WAITS, 1);
+  watch.target = 0;
+  await until(CONNECTIONS, 0);
+  watch.target = holder.session;
+  await until(WAITS, 1);
+  holder.breakOff();
+  expect(await ended).toBe(holder.session);
+});
