@@ -79,6 +79,8 @@ class Player {
   #tokens = new Map();
   /** @type {Map<number, number>} the session that a waiting request was notified of */
   #blockers = new Map();
+  /** @type {Map<string, string>} the floor of each session and key: see enter() */
+  #floors = new Map();
   /** @type {Set<number>} the requests whose grant was seen */
   #granted = new Set();
 
@@ -91,6 +93,7 @@ class Player {
   }
 
   async #begin(at) {
+    for (const key of KEYS) this.#floors.delete(`${at} ${key}`);
     const sql = await SqlSession.open(server, { bucket: this.#bucket });
     const expected = [];
     const agent = {
@@ -126,16 +129,19 @@ class Player {
     const options = { ifAvailable: flags === 1, steal: flags === 2, extras };
     const identity = { backendId: id, tokenHigh: 0, tokenLow: 0 };
     const entry = this.#table.request(agent, { name: key, mode, ...options, ...identity });
-    const op = ['e', key, id, MODES[mode], flags, extras.limit, holdLimit, `details ${id}`];
+    const floor = this.#floors.get(`${at} ${key}`) ?? '0';
+    const op = ['e', key, id, MODES[mode], flags, extras.limit, holdLimit, `details ${id}`, floor];
     if (entry === null) return [op, 'm'];
-    this.#requests.push({ id, at, key, entry, holdLimit });
+    const isExclusive = mode === 'exclusive' && way !== 'steal';
+    this.#requests.push({ id, at, key, entry, holdLimit, isExclusive, ticket: undefined });
     return [op, entry.isHeld ? 'g' : 'w'];
   }
 
-  /** @param {{ id: number, key: string, entry: any }} request */
-  #leave({ id, key, entry }) {
+  /** @param {{ id: number, at: number, key: string, entry: any, ticket?: string }} request */
+  #leave({ id, at, key, entry, ticket }) {
     this.#forget((it) => it.id === id);
     const isGone = entry.list === null;
+    if (!isGone && ticket !== undefined) this.#floors.set(`${at} ${key}`, ticket);
     this.#table.remove(entry);
     return [['l', key, id, ''], isGone ? entry.lossReason : null];
   }
@@ -151,8 +157,8 @@ class Player {
   async enter(operation) {
     const [op, expected] = this.#enter(operation, operation.session);
     const { sql } = this.#members[operation.session];
-    const [, key, id, mode, flags, limit, holdMs, details] = op;
-    const answer = await sql.enterAs(id, { key, mode, flags, limit, holdMs, details });
+    const [, key, id, mode, flags, limit, holdMs, details, floor] = op;
+    const answer = await sql.enterAs(id, { key, mode, flags, limit, holdMs, details, floor });
     expect(this.#outcome(answer, id)).toBe(expected);
   }
 
@@ -160,6 +166,10 @@ class Player {
   #outcome(answer, id) {
     const [outcome, detail] = answer?.split(' ') ?? [null];
     if (outcome === 'w') this.#blockers.set(id, Number(detail));
+    const request = this.#requests.find((it) => it.id === id);
+    if (outcome === 'g' && request?.isExclusive) {
+      request.ticket = this.#members[request.at].sql.ticketOf(answer);
+    }
     return outcome;
   }
 

@@ -44,8 +44,8 @@ async function pagesOf(call) {
 
 const own = () => `${one.session}, ${one.epoch}`;
 const pagesOfLeave = (key, number) => pagesOf(`leave('bucket', '${key}', ${own()}, ${number}, '')`);
-const pagesOfEnter = (key, number, mode = 'x') =>
-  pagesOf(`enter('bucket', '${key}', ${own()}, ${number}, '${mode}', 0, 0, 0, '')`);
+const pagesOfEnter = (key, number, mode = 'x', floor = '0') =>
+  pagesOf(`enter('bucket', '${key}', ${own()}, ${number}, '${mode}', 0, 0, 0, '', ${floor})`);
 
 /** The pages of several calls, the dearest left out: some split a page of an index. */
 async function usual(count, pages) {
@@ -89,21 +89,63 @@ test('to share does not depend on how many share', async () => {
   expect(large).toBeLessThan(small * TIMES);
 });
 
+/** Locks a name so often, in two transactions each. */
+const lockMany = (key, first, count) =>
+  one.rows(`DO $$ BEGIN
+    FOR number IN ${first} .. ${first + count - 1} LOOP
+      PERFORM holdfast.enter('bucket', '${key}', ${own()}, number, 'x', 0, 0, 0, '');
+      COMMIT;
+      PERFORM holdfast.leave('bucket', '${key}', ${own()}, number, '');
+      COMMIT;
+    END LOOP;
+  END $$`);
+
+/** A transaction that keeps all rows that others delete. @param {string} [database] */
+async function beginLong(database) {
+  const reader = await server.connect({ database });
+  await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+  await reader.query('SELECT count(*) FROM pg_class');
+  return reader;
+}
+
 test('an uncontended lock does not become dearer by the rows of earlier ones', async () => {
   const pair = async (index) =>
     (await pagesOfEnter('hot', 6_000_000 + index)) + (await pagesOfLeave('hot', 6_000_000 + index));
   await pair(-1);
   const fresh = await usual(20, pair);
-  for (let done = 0; done < MANY; done += BATCH / 2) {
-    const ops = Array.from({ length: BATCH / 2 }, (_, index) => {
-      const number = 7_000_000 + done + index;
-      return [
-        ['e', 'hot', number, 'x', 0, 0, 0, ''],
-        ['l', 'hot', number, ''],
-      ];
-    });
-    await one.step(...ops.flat());
-  }
+  await lockMany('hot', 7_000_000, MANY);
   const used = await usual(20, (index) => pair(1_000 + index));
+  expect(used).toBeLessThan(fresh * TIMES);
+});
+
+test('a long transaction makes no lock dearer for the session that has had it before', async () => {
+  const reader = await beginLong();
+  let floor = '0';
+  const pair = async (index) => {
+    const number = 8_000_000 + index;
+    const enter = await pagesOfEnter('kept', number, 'x', floor);
+    const ofIt = [one.session, number];
+    const text = 'SELECT ticket FROM holdfast.requests WHERE session = $1 AND number = $2';
+    [{ ticket: floor }] = await one.rows(text, ofIt);
+    return enter + (await pagesOfLeave('kept', number));
+  };
+  const fresh = await usual(20, pair);
+  await lockMany('kept', 9_000_000, MANY / 5); // without a floor each one passes all before
+  await pair(1_000); // passes the dead rows once
+  const used = await usual(20, (index) => pair(2_000 + index));
+  await reader.end();
+  expect(used).toBeLessThan(fresh * TIMES);
+});
+
+test('a long transaction in another database makes nothing dearer', async () => {
+  await one.rows('CREATE DATABASE other');
+  const reader = await beginLong('other');
+  const pair = async (index) =>
+    (await pagesOfEnter('far', 10_000_000 + index)) +
+    (await pagesOfLeave('far', 10_000_000 + index));
+  const fresh = await usual(20, pair);
+  await lockMany('far', 11_000_000, MANY);
+  const used = await usual(20, (index) => pair(1_000 + index));
+  await reader.end();
   expect(used).toBeLessThan(fresh * TIMES);
 });

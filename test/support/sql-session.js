@@ -51,9 +51,16 @@ class SqlSession {
     return [await this.enterAs(number, options), number];
   }
 
-  enterAs(number, { key = 'key', mode = 'x', flags = 0, limit = 0, holdMs = 0, details = '' }) {
-    const request = [number, mode, flags, limit, holdMs, details];
+  /** @param {number} number */
+  enterAs(number, options) {
+    const { key = 'key', mode = 'x', flags = 0, limit = 0, holdMs = 0, details = '' } = options;
+    const request = [number, mode, flags, limit, holdMs, details, options.floor ?? '0'];
     return this.call('enter', this.bucket, key, this.session, this.epoch, ...request);
+  }
+
+  /** The ticket of a request that was granted at once. @param {string} answer  of enter() */
+  ticketOf(answer) {
+    return String(BigInt(answer.split(' ')[1]) - (BigInt(this.epoch) << 32n));
   }
 
   leave(number, { key = 'key', why = '' } = {}) {

@@ -400,14 +400,16 @@ BEGIN
 END $$;
 
 -- Standard: Web Locks, "request a lock". in_flags: 1 ifAvailable, 2 steal, which is exclusive.
--- Returns
+-- in_floor: the ticket with which the session has left the name before, as its exclusive holder, or
+-- 0. No row of the name before it lives (invariant 4), and the search passes the dead ones, of
+-- which a long transaction keeps many. Returns
 --   g <token>         the request holds the lock
 --   m                 it was not available
 --   w <session> <ms>  it waits: its blocker (0: the own session) and the time to the next hold
 --                     limit, if there is one
 CREATE OR REPLACE FUNCTION holdfast.enter(
   in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_mode "char",
-  in_flags int, in_max_shared int, in_hold_ms float8, in_details text
+  in_flags int, in_max_shared int, in_hold_ms float8, in_details text, in_floor bigint DEFAULT 0
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   -- As an expression: cheaper than a statement.
@@ -428,14 +430,15 @@ BEGIN
   ELSE
     FOR attempt IN 1..2 LOOP
       SELECT r.session, r.state, r.mode, r.hold_until INTO ahead FROM holdfast.requests r
-      WHERE r.bucket = in_bucket AND r.key = in_key AND r.state <> 'g'
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state <> 'g'
       ORDER BY r.ticket DESC LIMIT 1;
       EXIT WHEN NOT FOUND;
       -- lib/backends/grantable.js
       is_granted := in_epoch <> 0 AND ahead.state = 'h' AND ahead.mode = 's' AND in_mode = 's'
         AND (in_max_shared = 0 OR in_max_shared > (
           SELECT count(*) FROM holdfast.requests r
-          WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
+          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor
+            AND r.state = 'h'
         ));
       EXIT WHEN is_granted;
       IF ahead.state = 'h' AND ahead.mode = 'x' THEN
@@ -444,13 +447,15 @@ BEGIN
       ELSE
         SELECT min(r.hold_until), bool_or(NOT holdfast.alive(r.session, own))
         INTO limit_at, has_died FROM holdfast.requests r
-        WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h' AND r.ticket < coalesce(
-          (
-            SELECT w.ticket FROM holdfast.requests w
-            WHERE w.bucket = in_bucket AND w.key = in_key AND w.state = 'w'
-            ORDER BY w.ticket LIMIT 1
-          ), 9223372036854775807
-        );
+        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state = 'h'
+          AND r.ticket < coalesce(
+            (
+              SELECT w.ticket FROM holdfast.requests w
+              WHERE w.bucket = in_bucket AND w.key = in_key AND w.ticket >= in_floor
+                AND w.state = 'w'
+              ORDER BY w.ticket LIMIT 1
+            ), 9223372036854775807
+          );
       END IF;
       -- ifAvailable does not wait for others that have died at the head of the queue, either.
       EXIT WHEN attempt = 2 OR NOT (
@@ -606,8 +611,8 @@ BEGIN
 END $$;
 
 -- Several operations in one transaction, in their order, on at most 50 names:
---   ["e", key, number, mode, flags, max_shared, hold_ms, details]  enter()
---   ["l", key, number, why]                                        leave()
+--   ["e", key, number, mode, flags, max_shared, hold_ms, details, floor]  enter()
+--   ["l", key, number, why]                                               leave()
 -- Returns the answer of each.
 CREATE OR REPLACE FUNCTION holdfast.step(in_bucket text, own int, in_epoch bigint, in_ops jsonb)
 RETURNS text[] LANGUAGE plpgsql AS $$
@@ -626,7 +631,7 @@ BEGIN
     IF op ->> 0 = 'e' THEN
       answer := holdfast.enter(
         in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, (op ->> 3)::"char", (op ->> 4)::int,
-        (op ->> 5)::int, (op ->> 6)::float8, op ->> 7
+        (op ->> 5)::int, (op ->> 6)::float8, op ->> 7, coalesce((op ->> 8)::bigint, 0)
       );
     ELSE
       answer := holdfast.leave(in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, op ->> 3);

@@ -22,7 +22,7 @@ const { isAnswer } = require('./postgres-errors.js');
 
 /** A call that the session makes often; the server plans each once. */
 const CALLS = {
-  enter: 'SELECT holdfast.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+  enter: 'SELECT holdfast.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
   leave: 'SELECT holdfast.leave($1, $2, $3, $4, $5, $6)',
   step: 'SELECT holdfast.step($1, $2, $3, $4)',
   expire: 'SELECT holdfast.expire($1, $2, $3, $4)',
@@ -49,6 +49,8 @@ const IF_AVAILABLE = 1;
 const STEAL = 2;
 const MAX_BATCH = 50;
 const MAX_BATCH_BYTES = 2 ** 18;
+/** Names of which a session remembers a ticket. */
+const MAX_FLOORS = 1000;
 /**
  * Deaths that no notice reports: of one of several holders, of a second blocker, or of a session
  * without waiters, for a watch.
@@ -72,6 +74,8 @@ class Entry {
   blocker = 0;
   /** @type {LockLossReason | undefined} reported before the grant */
   earlyLoss = undefined;
+  /** @type {string | undefined} of a grant without a wait: its low part is the ticket */
+  firstToken = undefined;
 
   /** @param {RemoteRequest} request */
   constructor(request) {
@@ -119,6 +123,8 @@ class PostgresSession {
   #epoch = NO_GRANTS;
   /** @type {Map<number, Entry>} */
   #entries = new Map();
+  /** @type {Map<string, string>} the last ticket that an exclusive holder has left with, by key */
+  #floors = new Map();
   /** @type {Job[]} that wait for the connection */
   #jobs = [];
   #isBusy = false;
@@ -202,7 +208,7 @@ class PostgresSession {
 
   /** @param {RemoteRequest} request */
   enter(request) {
-    const { name, ifAvailable, steal, mode, extras } = request.message;
+    const { ifAvailable, steal, mode, extras } = request.message;
     const entry = new Entry(request);
     this.#entries.set(request.number, entry);
     const flags = (ifAvailable ? IF_AVAILABLE : 0) + (steal ? STEAL : 0);
@@ -210,13 +216,14 @@ class PostgresSession {
     this.#operate({
       args: [
         'e',
-        toKey(name),
+        entry.key,
         request.number,
         mode === 'exclusive' ? 'x' : 's',
         flags,
         limit,
         holdLimit,
         toDetails(request.message),
+        this.#floors.get(entry.key) ?? '0',
       ],
       onAnswer: (answer) => this.#onEntered(entry, /** @type {string} */ (answer)),
       onError: (error) => {
@@ -236,6 +243,7 @@ class PostgresSession {
     entry.isLeaving = true;
     entry.blocker = 0;
     this.#leave(entry, why, (reason) => {
+      if (reason === undefined) this.#noteFloor(entry);
       this.#forget(entry);
       this.#host.onLeft(request, reason);
     });
@@ -459,6 +467,7 @@ class PostgresSession {
     entry.isAnswered = true;
     const [outcome, value, ms] = answer.split(' ');
     if (outcome === 'g') {
+      entry.firstToken = value;
       this.#whenValid(() => this.#onGranted(entry, value));
     } else if (outcome === 'm') {
       this.#entries.delete(request.number);
@@ -513,6 +522,16 @@ class PostgresSession {
     entry.blocker = session;
     if (limitMs !== undefined) this.#limit(entry.key, Number(limitMs));
     this.#chooseTarget();
+  }
+
+  /** The next request of the name starts its search here. @param {Entry} entry  left in order */
+  #noteFloor({ key, firstToken, request }) {
+    const { mode, steal } = request.message;
+    if (firstToken === undefined || mode !== 'exclusive' || steal) return;
+    this.#floors.set(key, String(BigInt(firstToken) - (BigInt(this.#epoch) << 32n)));
+    if (this.#floors.size <= MAX_FLOORS) return;
+    const [oldest] = this.#floors.keys();
+    this.#floors.delete(oldest);
   }
 
   /** @param {Entry} entry */
