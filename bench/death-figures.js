@@ -1,7 +1,8 @@
 'use strict';
 
-// node bench/death-figures.js [deaths] [MiB,MiB...]: from the SIGKILL of a holder to the next grant
-// in another process, by the memory that the dead one had in use; p50, p99 and the longest, in ms.
+// node bench/death-figures.js [deaths] [MiB,MiB...] [postgres]: from the SIGKILL of a holder to the
+// next grant in another process, by the memory that the dead one had in use; p50, p99 and the
+// longest, in ms. With `postgres` over a new server, on loopback.
 
 const { setTimeout: pause } = require('node:timers/promises');
 const { openLockManager } = require('../lib/index.js');
@@ -10,16 +11,25 @@ const { startProgram } = require('./harness/programs.js');
 const { now } = require('./harness/section-log.js');
 const { quantile } = require('./harness/statistics.js');
 const { makeLifeline } = require('./harness/lifeline.js');
+const { PostgresServer } = require('../test/support/postgres-server.js');
 
 const DEATHS = Number(process.argv[2] ?? 100);
 const MEBIBYTES = (process.argv[3] ?? '0,256,1024').split(',').map(Number);
-const ASLEEP_MS = 30; // as after a long wait
+const ENGINE = process.argv[4];
+/** As after a long wait; over PostgreSQL the waiter has its second connection by then. */
+const ASLEEP_MS = ENGINE === 'postgres' ? 300 : 30;
 
-async function measureDeath(directory, locks, mebibytes) {
+/**
+ * @param {string} directory  of the lifeline
+ * @param {import('../types/index.d.ts').LockManager} locks
+ * @param {string[]} args  of the holder
+ */
+async function measureDeath(directory, locks, args) {
   const closeReader = makeLifeline(directory);
-  const { child, ended } = await startProgram('death-holder', [directory, String(mebibytes)]);
+  const { child, ended } = await startProgram('death-holder', [directory, ...args]);
   closeReader();
   const granted = locks.request('ledger', now);
+  while ((await locks.query()).pending.length === 0);
   await pause(ASLEEP_MS);
   const killed = now();
   child.kill('SIGKILL');
@@ -30,15 +40,19 @@ async function measureDeath(directory, locks, mebibytes) {
 
 async function main() {
   const directory = makeDirectory();
-  const locks = openLockManager({ directory });
+  const server = ENGINE === 'postgres' ? await PostgresServer.start() : undefined;
+  const urls = server === undefined ? [] : [server.url()];
+  const locks = openLockManager(server === undefined ? { directory } : { url: server.url() });
   for (const mebibytes of MEBIBYTES) {
     const times = [];
-    while (times.length < DEATHS) times.push(await measureDeath(directory, locks, mebibytes));
+    const args = [String(mebibytes), ...urls];
+    while (times.length < DEATHS) times.push(await measureDeath(directory, locks, args));
     const figures = [quantile(times, 0.5), quantile(times, 0.99), Math.max(...times)];
     const [p50, p99, longest] = figures.map((ms) => ms.toFixed(1));
     console.log(`${mebibytes} MiB: p50 ${p50}, p99 ${p99}, longest ${longest} (${DEATHS} deaths)`);
   }
   locks.close();
+  await server?.remove();
 }
 
 main();

@@ -70,12 +70,21 @@ class PostgresFaults {
   /** The server ends all others, and starts again. */
   async #killBackend() {
     const { cluster } = this.#with;
-    const [{ pid }] = await cluster.insist(
-      "SELECT pid FROM pg_stat_activity WHERE application_name = 'holdfast' LIMIT 1",
-    );
-    process.kill(pid, 'SIGKILL');
+    while (!(await this.#tryToKillBackend())) await sleep(20); // the clients may be connecting
     await sleep(100);
     await cluster.untilHealthy();
+  }
+
+  async #tryToKillBackend() {
+    const [backend] = await this.#with.cluster.insist(
+      "SELECT pid FROM pg_stat_activity WHERE application_name = 'holdfast' LIMIT 1",
+    );
+    try {
+      return backend !== undefined && process.kill(backend.pid, 'SIGKILL');
+    } catch (error) {
+      if (error.code !== 'ESRCH') throw error;
+      return false;
+    }
   }
 }
 
