@@ -1,8 +1,8 @@
 'use strict';
 
-// node bench/run.js [--rounds N] [--minutes N] [--json] [--group etcd|scale] [scenario…]: measures
-// the scenarios; by default all without a group, or all of the named group. The last results of
-// each are kept in build/bench; RESULTS.md is made from them.
+// node bench/run.js [--rounds N] [--minutes N] [--json] [--group etcd|postgres|scale] [scenario…]
+// measures the scenarios; by default all without a group, or all of the named group. The last
+// results of each are kept in build/bench; RESULTS.md is made from them.
 //
 // First one round of every scenario, then the next one: what disturbs the machine for a minute
 // disturbs one round of some, and when the time is over all have had about as many.

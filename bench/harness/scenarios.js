@@ -32,7 +32,7 @@ const FOLDER = path.join(__dirname, '..', 'scenarios');
 
 /**
  * @typedef {object} Scenario
- * @property {number} goal its number in the table of goals
+ * @property {number} goal  sorts the scenarios of the results; one number a topic
  * @property {string} title
  * @property {string} [note] what a reader of the results has to know
  * @property {'etcd' | 'postgres' | 'scale'} [group] measured only when it is asked for

@@ -190,7 +190,7 @@ class PostgresSession {
   /** From now on it may grant, and may be granted, what waits. @param {string} epoch */
   #endPause(epoch) {
     this.#epoch = epoch;
-    for (const { key, isHeld } of this.#entries.values()) if (!isHeld) this.#limit(key, 0);
+    for (const { key, isHeld } of this.#entries.values()) if (!isHeld) this.#expireAfter(key, 0);
   }
 
   async close() {
@@ -488,7 +488,7 @@ class PostgresSession {
     entry.blocker = 0;
     const { request, earlyLoss } = entry;
     const { holdLimit = 0 } = request.message.extras ?? {};
-    if (holdLimit > 0) this.#limit(entry.key, holdLimit);
+    if (holdLimit > 0) this.#expireAfter(entry.key, holdLimit);
     this.#chooseTarget();
     this.#host.onGranted(request, token);
     if (earlyLoss !== undefined) this.#onLost(entry, earlyLoss);
@@ -520,7 +520,7 @@ class PostgresSession {
   #onBlocked(entry, session, limitMs) {
     if (entry.isLeaving || entry.isHeld) return;
     entry.blocker = session;
-    if (limitMs !== undefined) this.#limit(entry.key, Number(limitMs));
+    if (limitMs !== undefined) this.#expireAfter(entry.key, Number(limitMs));
     this.#chooseTarget();
   }
 
@@ -583,7 +583,7 @@ class PostgresSession {
    * @param {string} key
    * @param {number} ms
    */
-  #limit(key, ms) {
+  #expireAfter(key, ms) {
     const at = steadyNow() + ms;
     const known = this.#limitTimers.get(key);
     if (known !== undefined && known.at <= at) return;
@@ -594,7 +594,7 @@ class PostgresSession {
       const rows = await this.#call('expire', [bucket, key, own, epoch]).catch(() => [[null]]);
       const [[left]] = rows;
       const concerns = [...this.#entries.values()].some((it) => it.key === key);
-      if (left !== null && concerns) this.#limit(key, left);
+      if (left !== null && concerns) this.#expireAfter(key, left);
     };
     const wait = Math.min(Math.max(Math.ceil(ms), 0) + 1, MAX_TIMER_MS);
     this.#limitTimers.set(key, { at, timer: setTimeout(() => void expire(), wait).unref() });

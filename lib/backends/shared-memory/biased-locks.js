@@ -177,7 +177,7 @@ class BiasedLocks {
     this.#words[BUDGET_WORD] -= 1;
     if (lock.isHeld) return false; // the request waits for this thread's own lock
     if (lock.words[STATE] === lock.freeState && this.#exchange(lock, request)) return true;
-    this.#revoke(lock);
+    this.#drop(lock);
     return false;
   }
 
@@ -262,7 +262,7 @@ class BiasedLocks {
   releaseAndBias(request) {
     const { name, backendId: id } = request;
     const old = this.#byName.get(name);
-    if (old?.isHeld === false) this.#revoke(old);
+    if (old?.isHeld === false) this.#drop(old);
     else if (old !== undefined) this.#forgetRevoked(old); // the shared request `id` revoked it
     this.#forgetFreed(); // a slot that is used again must not count as freed
     const answer = this.#agent.endOrBias(id);
@@ -346,10 +346,10 @@ class BiasedLocks {
   }
 
   /**
-   * The same for a lock that is not held: frees its record.
+   * The same for a lock that is not held; frees its record.
    * @param {BiasedLock} lock
    */
-  #revoke(lock) {
+  #drop(lock) {
     this.#forgetRevoked(lock);
     this.#agent.dropBiased(lock.id);
   }

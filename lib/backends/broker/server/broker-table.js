@@ -82,7 +82,7 @@ class Session {
     this.#owe(this.#ownBytes);
   }
 
-  /** Whether it came from an earlier broker and has not come back. */
+  /** Whether it has no connection: it has ended, or came from an earlier broker. */
   get isAway() {
     return this.connections === 0;
   }
@@ -207,8 +207,6 @@ function* recordsOf(sessionId, entry) {
   if (!entry.isQueued) yield grantOf(sessionId, entry);
   if (entry.list === null) yield ['L', sessionId, request.backendId, entry.lossReason];
 }
-
-/** Worst-case journal size of a new session or request, and the error when the disk is full. */
 
 const NO_ROOM = ['QuotaExceededError', 'The journal of the broker has no room: the disk is full'];
 
