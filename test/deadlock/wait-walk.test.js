@@ -162,11 +162,11 @@ describe('walkWaits()', () => {
     const start = makeRequest(b, 'n');
     for (let i = 0; i < 50_000; i += 1) makeRequest(a, 'n'); // far more than one piece
     const last = makeRequest(a, 'n');
-    const found = runSliced(readLists(table.waitsOf([start], ALL, b, () => a.entries)));
+    const found = table.waitsOf([start], ALL, b, () => a.entries);
     time += 1;
     table.remove(holder); // its successor was queued at that moment
     table.remove(last);
-    const { held, pending, isOneMoment } = await found;
+    const { held, pending, isOneMoment } = await runSliced(readLists(found));
     expect(held.map(({ token }) => token)).toEqual([holder.token]);
     expect(pending).toHaveLength(50_002);
     expect(pending.every(({ token, held: heldFor }) => token === null && heldFor === null)).toBe(

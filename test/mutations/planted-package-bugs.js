@@ -207,10 +207,10 @@ const PACKAGE_BUGS = [
     tests: [DETECTOR],
   },
   {
-    name: 'the check for deadlocks reports entries that have changed since',
+    name: 'a page of an inspection shows entries as they are when it is made',
     file: 'lib/backends/local/lock-table.js',
-    from: 'if (isStillSo(entry)) details',
-    to: 'details',
+    from: 'token: isHeld ? tokenOf(request) : null,',
+    to: 'token: this.token,',
     tests: ['test/deadlock/wait-walk.test.js'],
   },
   {

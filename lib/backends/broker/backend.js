@@ -375,32 +375,6 @@ function threadName() {
   return /** @type {string} */ (holder[THREAD_KEY]);
 }
 
-/**
- * @typedef {object} Client
- * @property {{ id: string, lifeline: { name: string } }} session
- * @property {string} clientId
- * @property {RequestTable} requests
- */
-
-/**
- * All that a client says of itself, and has, for a broker that may know less.
- * @param {Client} client
- * @param {(t: number) => number} toBrokerTime
- */
-function stateOf({ session, clientId, requests }, toBrokerTime) {
-  return {
-    session: session.id,
-    clientId,
-    pid: process.pid,
-    pidNamespace: pidNamespace(),
-    threadId,
-    thread: threadName(),
-    lifeline: session.lifeline.name,
-    upTo: requests.lastNumber,
-    requests: Array.from(requests.values(), (entry) => reportOf(entry, toBrokerTime)),
-  };
-}
-
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 
 const PRIVATE_FILE = 0o600;
@@ -923,11 +897,23 @@ class BrokerBackend {
     return { ...this.#state((t) => t), watches };
   }
 
-  /** @param {(t: number) => number} toBrokerTime */
+  /**
+   * All that this client says of itself, and has, for a broker that may know less.
+   * @param {(t: number) => number} toBrokerTime
+   */
   #state(toBrokerTime) {
-    const session = /** @type {{ id: string, lifeline: Lifeline }} */ (this.#session);
-    const own = { session, clientId: this.clientId, requests: this.#requests };
-    return stateOf(own, toBrokerTime);
+    const { id, lifeline } = /** @type {{ id: string, lifeline: Lifeline }} */ (this.#session);
+    return {
+      session: id,
+      clientId: this.clientId,
+      pid: process.pid,
+      pidNamespace: pidNamespace(),
+      threadId,
+      thread: threadName(),
+      lifeline: lifeline.name,
+      upTo: this.#requests.lastNumber,
+      requests: Array.from(this.#requests.values(), (entry) => reportOf(entry, toBrokerTime)),
+    };
   }
 
   /**

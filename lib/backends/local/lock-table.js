@@ -3,6 +3,7 @@
 const { isGrantable } = require('../grantable.js');
 const { eachOf } = require('../../sliced.js');
 const { clearTimeout, dateNow, performance, setTimeout } = require('../../time.js');
+const { QueuedWatch } = require('../queued-watch.js');
 const { TokenCounter } = require('./token-counter.js');
 
 /** @typedef {EntryList<LockEntry>} List */
@@ -364,73 +365,28 @@ const LOCAL_CLOCK = {
   toWall: (t) => performance.timeOrigin + t,
 };
 
-/** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 
-/** The maximum number of unread events; older ones are lost. */
-const MAX_EVENTS = 4096;
-
-/**
- * One watcher of a table, with its unread events.
- * @implements {LockBackendWatch}
- */
-class LocalWatch {
+/** One watcher of a table. */
+class LocalWatch extends QueuedWatch {
   /** The agent that opened the watch. */
   owner;
   #name;
-  #end;
-  /** @type {LockEvent[]} oldest first */
-  #events = [];
-  /** How many events were lost before the oldest unread one. */
-  #lost = 0;
-  #isClosed = false;
-  /** @type {(() => void) | undefined} ends the wait */
-  #wake = undefined;
 
   /**
    * @param {object} owner
    * @param {string | undefined} name  undefined: all
-   * @param {(watch: LocalWatch) => void} end
+   * @param {() => void} end
    */
   constructor(owner, name, end) {
+    super(end);
     this.owner = owner;
     this.#name = name;
-    this.#end = end;
   }
 
   /** @param {LockEvent} event */
   emit(event) {
-    if (this.#name !== undefined && this.#name !== event.name) return;
-    this.#events.push(event);
-    if (this.#events.length > MAX_EVENTS) {
-      this.#events.shift();
-      this.#lost += 1;
-    }
-    this.#wake?.();
-  }
-
-  /** @param {number} max */
-  async read(max) {
-    while (this.#events.length === 0 && !this.#isClosed) {
-      await /** @type {Promise<void>} */ (
-        new Promise((wake) => {
-          this.#wake = wake;
-        })
-      );
-    }
-    const [first, ...others] = this.#events.splice(0, max);
-    if (first === undefined) return [];
-    const lost = this.#lost;
-    this.#lost = 0;
-    return [{ ...first, lost }, ...others];
-  }
-
-  close() {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#events = [];
-    this.#end(this);
-    this.#wake?.();
+    if (this.#name === undefined || this.#name === event.name) this.take([event]);
   }
 }
 
@@ -444,7 +400,8 @@ class LocalWatches {
    * @param {string | undefined} name
    */
   open(owner, name) {
-    const watch = new LocalWatch(owner, name, (ended) => this.#watches.delete(ended));
+    /** @type {LocalWatch} */
+    const watch = new LocalWatch(owner, name, () => this.#watches.delete(watch));
     this.#watches.add(watch);
     return watch;
   }

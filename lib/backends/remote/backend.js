@@ -10,6 +10,7 @@ const { noteAttached } = require('../idle-agents.js');
 const { pidNamespace } = require('../pid-namespace.js');
 const { QUEUED } = require('../outcome.js');
 const { outside } = require('../outside.js');
+const { QueuedWatch } = require('../queued-watch.js');
 const { createRoomChecks } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
@@ -18,9 +19,7 @@ const { agents, findOwnRequests } = require('./shared-state.js');
 const { SessionLink } = require('./session-link.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
-/** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
-/** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../../types/locks.d.ts').LockManagerSnapshot} LockManagerSnapshot */
@@ -171,73 +170,6 @@ class SessionRpc {
   }
 }
 
-/** The maximum number of unread events; older ones are lost. */
-const MAX_EVENTS = 4096;
-
-/**
- * One watcher, with its unread events.
- * @implements {LockBackendWatch}
- */
-class RemoteWatch {
-  #end;
-  /** @type {LockEvent[]} oldest first */
-  #events = [];
-  /** Before the oldest of them. */
-  #lost = 0;
-  #isClosed = false;
-  /** @type {Error | undefined} */
-  #error = undefined;
-  /** @type {(() => void) | undefined} ends the wait */
-  #wake = undefined;
-
-  /** @param {() => void} end */
-  constructor(end) {
-    this.#end = end;
-  }
-
-  /** @param {LockEvent[]} events */
-  take(events) {
-    this.#events.push(...events);
-    const excess = this.#events.length - MAX_EVENTS;
-    if (excess > 0) {
-      this.#events.splice(0, excess);
-      this.#lost += excess;
-    }
-    this.#wake?.();
-  }
-
-  /** @param {number} max */
-  async read(max) {
-    while (this.#events.length === 0 && !this.#isClosed) {
-      await /** @type {Promise<void>} */ (
-        new Promise((wake) => {
-          this.#wake = wake;
-        })
-      );
-    }
-    if (this.#error !== undefined) throw this.#error;
-    const [first, ...others] = this.#events.splice(0, max);
-    if (first === undefined) return [];
-    const lost = this.#lost + first.lost;
-    this.#lost = 0;
-    return [{ ...first, lost }, ...others.map((event) => ({ ...event }))];
-  }
-
-  /** There will be no more. @param {Error} error */
-  fail(error) {
-    if (!this.#isClosed) this.#error = error;
-    this.close();
-  }
-
-  close() {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#events = [];
-    this.#end();
-    this.#wake?.();
-  }
-}
-
 const NO_ID = -1;
 const CLOSED = 'The lock manager is closed';
 /** How long an exit waits for the cluster; later the lease runs out. */
@@ -293,7 +225,7 @@ class RemoteBackend {
   /** @type {{ reason: string, from: number } | undefined} while there is no session */
   #silence;
   #lastWatchId = 0;
-  /** @type {Map<number, RemoteWatch>} */
+  /** @type {Map<number, QueuedWatch>} */
   #watches = new Map();
   #isClosed = false;
   #answer;
@@ -531,7 +463,7 @@ class RemoteBackend {
     this.#attach();
     this.#lastWatchId += 1;
     const id = this.#lastWatchId;
-    const watch = new RemoteWatch(() => {
+    const watch = new QueuedWatch(() => {
       this.#watches.delete(id);
       this.#noteUse();
       if (!this.#isClosed) this.#link.post({ type: 'unwatch', id });
