@@ -202,9 +202,9 @@ function toMessage(line) {
 // Lists that cross in several messages: a line has a limit of its length, a list of requests none.
 
 /** Escaped, a page takes at most six times as many bytes, and its last item as many again. */
-const PAGE_UNITS = 2 ** 16;
-/** An item without its name and label, about. */
-const ITEM_UNITS = 256;
+const PAGE_UNITS = 2 ** 18;
+/** The work for an item, beside its name and label: a page has 256 items at most. */
+const ITEM_UNITS = 1024;
 
 /**
  * Pages of bounded length. Yields the full ones, and returns the last one.
