@@ -33,8 +33,8 @@ function handOverScenario(parties, { perHost, ms, rounds }) {
       PostgreSQL: of('postgresql-tcp'),
     },
     goals: [
-      { of: 'holdfast, one member', per: 'etcd3, one member', figure: FIGURE, atLeast: 10 },
-      { of: 'holdfast, three members', per: 'etcd3, three members', figure: FIGURE, atLeast: 10 },
+      { of: 'holdfast, one member', per: 'etcd3, one member', figure: FIGURE, atLeast: 3 },
+      { of: 'holdfast, three members', per: 'etcd3, three members', figure: FIGURE, atLeast: 3 },
       { of: 'holdfast, one member', per: 'PostgreSQL', figure: FIGURE, atLeast: 1 },
       { of: 'holdfast, one member', figure: 'overlaps', atMost: 0 },
       { of: 'holdfast, three members', figure: 'overlaps', atMost: 0 },

@@ -28,7 +28,7 @@ async function open({ directory, name }) {
   const runNamed = async (any, section) => {
     const keys = bucket.ofName(any);
     const request = /** @type {any} */ ({});
-    ids.take([request], 0n);
+    ids.take([request]);
     const { id } = request;
     const [held, waiting] = [keys.heldKey('x', id), keys.queueKey('x', id)];
     await call(kv, 'Txn', {

@@ -3,12 +3,20 @@
 // The two transactions of holdfast for an uncontended lock: with the fence of its session, and with
 // what is read if another request waits. No session, no thread.
 
-const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
-const { LockChanges } = require('../../lib/backends/etcd/lock-changes.js');
 const { loadServices } = require('../../lib/backends/etcd/grpc-library.js');
 const { RequestIds } = require('../../lib/backends/etcd/session.js');
-const { get, isChangedAt, nested, put } = require('../../lib/backends/etcd/transaction.js');
+const {
+  countOf,
+  get,
+  getOldest,
+  isChangedAt,
+  isCreatedAt,
+  isEmpty,
+  nested,
+  put,
+  remove,
+} = require('../../lib/backends/etcd/transaction.js');
 const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 
 const TTL_S = '60';
@@ -28,27 +36,31 @@ async function open({ directory, name }) {
   const bucket = new BucketKeys('bench', 'default');
   const about = bucket.sessionKey(toLeaseId(ID));
   const { header } = await call(kv, 'Txn', { success: [put(about, '["",0,0,""]', ID)] });
-  const change = ({ compare, success, failure }) =>
+  const change = (compare, success, failure) =>
     call(kv, 'Txn', {
       compare: [isChangedAt(about, header.revision)],
       success: [nested(compare, success, failure)],
       failure: [get(about)],
     });
   const ids = new RequestIds(toLeaseId(ID));
-  let count = 0;
   const runNamed = async (any, section) => {
-    const changes = new LockChanges(bucket, bucket.ofName(any));
-    count += 1;
-    const requested = { number: count, name: any, mode: /** @type {const} */ ('exclusive') };
-    const request = new EtcdRequest({
-      message: /** @type {any} */ ({ ...requested, since: Date.now() }),
-    });
-    ids.take([request], 0n);
-    request.hold((await change(changes.enter(request, ID))).header.revision);
+    const keys = bucket.ofName(any);
+    const request = /** @type {any} */ ({});
+    ids.take([request]);
+    const { id } = request;
+    const [held, waiting] = [keys.heldKey('x', id), keys.queueKey('x', id)];
+    const value = JSON.stringify([Date.now(), 0, 0, '', '', null, 1]);
+    const entered = await change(
+      [keys.held, keys.queue].map(isEmpty),
+      [put(held, `${Date.now()} ${value}`, ID)],
+      [put(waiting, value, ID)],
+    );
     try {
       return await section();
     } finally {
-      await change(changes.release(request, [], 0));
+      const removal = nested([isCreatedAt(held, entered.header.revision)], [remove(held)]);
+      const counts = [keys.heldExclusive, keys.heldShared].map(countOf);
+      await change([], [removal, getOldest(keys.queue, 4), ...counts], []);
       ids.free(request);
     }
   };

@@ -33,7 +33,7 @@ async function openAll(open) {
 async function openHoldfast(directory) {
   let lost = 0;
   const bucket = new BucketKeys('bench', 'default');
-  const host = { onNotification() {}, onNotificationGap() {}, onLost: () => (lost += 1) };
+  const host = { onNotice() {}, onNoticeGap() {}, onExtended() {}, onLost: () => (lost += 1) };
   const setup = {
     endpoints: endpointsIn(directory),
     ttlMs: TTL_S * 1000,

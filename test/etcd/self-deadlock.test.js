@@ -1,8 +1,7 @@
 'use strict';
 
-const { EtcdRequest, WAITING } = require('../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
-const { wouldSelfDeadlock } = require('../../lib/backends/etcd/blocker.js');
+const { EtcdRequest, WAITING, wouldSelfDeadlock } = require('../../lib/backends/etcd/name-lock.js');
 const { bytes } = require('../../lib/backends/etcd/transaction.js');
 
 const bucket = new BucketKeys('prefix', 'bucket');

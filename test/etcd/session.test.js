@@ -3,11 +3,11 @@
 const { EventEmitter } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { EtcdError } = require('../../lib/backends/etcd/etcd-errors.js');
-const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toRequestId } = require('../../lib/backends/etcd/keys.js');
+const { EtcdRequest } = require('../../lib/backends/etcd/name-lock.js');
 const { Session } = require('../../lib/backends/etcd/session.js');
 const { SessionLost } = require('../../lib/backends/remote/lock-session.js');
-const { bytes, get, put, textOf } = require('../../lib/backends/etcd/transaction.js');
+const { bytes, put, textOf } = require('../../lib/backends/etcd/transaction.js');
 
 const noop = () => {};
 
@@ -129,15 +129,15 @@ const keys = new BucketKeys('prefix', 'bucket');
 
 let client;
 let session;
-/** The notifications that were passed on, as id and revision. */
-let notifications;
+/** The notices that were passed on, as id and revision. */
+let notices;
 beforeEach(async () => {
   client = new FakeClient();
-  notifications = [];
-  const onNotification = ({ id }, { revision }) => notifications.push([id, revision]);
+  notices = [];
+  const onNotice = ({ id }, _notice, revision) => notices.push([id, revision]);
   session = new Session(client, keys, TTL_MS, {
-    onNotification,
-    onNotificationGap: noop,
+    onNotice,
+    onNoticeGap: noop,
     onExtended: noop,
     onLost: noop,
   });
@@ -310,100 +310,26 @@ test('reads its own key where its end may have been missed', async () => {
   expect(session.isOver).toBe(true);
 });
 
-describe('a notification to an id that several requests have had', () => {
+describe('a notice', () => {
   const requestOf = (number) =>
     new EtcdRequest({ message: { number, name: 'a', mode: 'exclusive', since: 0 } });
-  const GRANT = '{"heads":[]}';
-  const stealOf = (token) => JSON.stringify({ stolen: true, token });
 
-  function receive(id, value, revision) {
-    const kv = {
-      key: bytes(keys.notification(id)),
-      value: Buffer.from(value),
-      mod_revision: revision,
-    };
+  function receive(id, revision) {
+    const key = bytes(keys.notification(id));
+    const kv = { key, value: Buffer.from('{}'), mod_revision: revision };
     client.stream.report(watches()[0], { events: [{ type: 0, kv }] });
   }
 
-  /** The cluster has reached a revision, and the session knows that. @returns {Promise<bigint>} */
-  async function reach() {
-    const changed = change('other');
-    await client.untilCalls(1);
-    client.arrive();
-    return BigInt((await changed).revision);
-  }
-
-  /** The second request has the id of the first. */
-  async function useAgain() {
-    const first = requestOf(1);
-    session.identify([first]);
-    const end = await reach();
-    session.ids.free(first);
-    const second = requestOf(2);
-    session.identify([second]);
-    expect(second.id).toBe(first.id);
-    return { id: second.id, before: String(end), after: String(end + 1n) };
-  }
-
-  test('a late grant of the one before is not passed on', async () => {
-    const { id, before, after } = await useAgain();
-    receive(id, GRANT, before);
-    expect(notifications).toEqual([]);
-    receive(id, GRANT, after);
-    expect(notifications).toEqual([[id, after]]);
-    expect(client.calls).toEqual([]);
-  });
-
-  test('so is none that is no newer than what a read has shown', async () => {
-    const reading = session.read([get(aboutKey())]);
-    client.arrive();
-    const { revision } = await reading;
+  test('is passed on to the request that has the id', () => {
     const request = requestOf(1);
     session.identify([request]);
-    receive(request.id, GRANT, revision);
-    expect(notifications).toEqual([]);
+    receive(request.id, '9');
+    expect(notices).toEqual([[request.id, '9']]);
   });
 
-  test('a steal from the one before is removed, however late it is reported', async () => {
-    const { id, before, after } = await useAgain();
-    receive(id, stealOf(before), after);
-    expect(notifications).toEqual([]);
-    await nextTurn();
-    expect(client.calls).toHaveLength(1);
-    const [{ request_txn: inner }] = JSON.parse(client.sent.at(-1)).success;
-    expect(inner.compare).toMatchObject([{ mod_revision: after }]);
-    client.arrive();
-  });
-
-  test('a notification that has taken the place of a late one stays', async () => {
-    const { id, before, after } = await useAgain();
-    receive(id, stealOf(before), after);
-    await nextTurn();
-    expect(client.calls).toHaveLength(1);
-    client.isPrompt = true;
-    await session.change(
-      [],
-      [put(keys.notification(id), GRANT, session.lease)],
-      [],
-      async () => ({}),
-    );
-    client.isPrompt = false;
-    client.arrive();
-    expect(client.store.writesOf(keys.notification(id))).toBe(1);
-  });
-
-  test('a steal from this one is passed on', async () => {
-    const { id, after } = await useAgain();
-    receive(id, stealOf(after), after);
-    expect(notifications).toEqual([[id, after]]);
-  });
-
-  test('a steal from a request whose id is not in use is removed', async () => {
-    receive(toRequestId(session.leaseId, 1), stealOf('1'), '2');
-    await nextTurn();
-    expect(client.calls).toHaveLength(1);
-    client.arrive();
-    expect(notifications).toEqual([]);
+  test('to an id that is not in use is passed on to nothing', () => {
+    receive(toRequestId(session.leaseId, 1), '9');
+    expect(notices).toEqual([]);
   });
 
   test('a session that is over gives no ids', () => {

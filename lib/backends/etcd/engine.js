@@ -6,13 +6,11 @@ const { dateNow } = require('../../time.js');
 const { LockSession } = require('../remote/lock-session.js');
 const { fromSessionInfo } = require('../remote/session-info.js');
 const { AgentWatch } = require('./agent-watches.js');
-const { WaitPace, wouldSelfDeadlock } = require('./blocker.js');
 const { toInspection } = require('./bucket-view.js');
 const { checkVersion, EtcdClient } = require('./etcd-client.js');
 const { describe } = require('./etcd-errors.js');
-const { EtcdRequest, WAITING } = require('./etcd-request.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('./keys.js');
-const { NameQueue } = require('./name-queue.js');
+const { EtcdRequest, NameLock, WAITING, wouldSelfDeadlock } = require('./name-lock.js');
 const { Session } = require('./session.js');
 const { get, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
@@ -22,7 +20,7 @@ const { get, getAll, keyValuesOf, textOf } = require('./transaction.js');
 /** @typedef {import('../remote/lock-session.js').SessionHost} SessionHost */
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 
-/** Actions of an agent in the order of its calls; one that holds the others up ends first. */
+/** Actions of an agent in the order of its calls: a held turn ends before the next action. */
 class Turns {
   #isHeld = false;
   /** @type {(() => void)[]} */
@@ -70,7 +68,7 @@ class EtcdSession {
   #session;
   #host;
   #turns = new Turns();
-  /** @type {Map<string, NameQueue>} */
+  /** @type {Map<string, NameLock>} */
   #names = new Map();
   /** @type {Map<number, EtcdRequest>} */
   #requests = new Map();
@@ -86,9 +84,9 @@ class EtcdSession {
     this.#engine = engine;
     this.#host = host;
     this.#session = new Session(client, bucket, ttlMs, {
-      onNotification: (request, event) =>
-        this.#names.get(request.name)?.onNotification(request, event),
-      onNotificationGap: () => {
+      onNotice: (request, notice, revision) =>
+        this.#names.get(request.name)?.onNotice(request, notice, revision),
+      onNoticeGap: () => {
         for (const name of this.#names.values()) name.reread();
       },
       onExtended: (leftMs) => host.onExtended(leftMs),
@@ -128,7 +126,7 @@ class EtcdSession {
     const own = new EtcdRequest(request);
     this.#requests.set(own.number, own);
     this.#turns.after(() => {
-      if (!this.isOver) this.#nameOf(own.name).enqueue(own);
+      if (!this.isOver) this.#nameOf(own.name).enter(own);
     });
   }
 
@@ -226,25 +224,23 @@ class EtcdSession {
 
   /** @param {string} name */
   #nameOf(name) {
-    let queue = this.#names.get(name);
-    if (queue === undefined) {
-      const host = this.#host;
-      queue = new NameQueue(name, this.#session, this.#engine.bucket, {
-        onGranted: ({ request, token }) => host.onGranted(request, token),
-        onQueued: ({ request }) => host.onQueued(request),
-        onMissed: (it) => host.onMissed(this.#forget(it)),
-        onFailed: (it, error) => host.onFailed(this.#forget(it), error),
-        onLost: (it, reason) => host.onLost(this.#forget(it), reason),
-        onEnded: (it) => host.onLeft(this.#forget(it), it.loss),
-        onIdle: (idle) => {
-          if (this.#names.get(name) === idle) this.#names.delete(name);
-        },
-        onWaited: (ms) => this.#engine.pace.note(name, ms),
-        checkAfterMs: () => this.#engine.pace.checkAfterMs(name),
-      });
-      this.#names.set(name, queue);
-    }
-    return queue;
+    const known = this.#names.get(name);
+    if (known !== undefined) return known;
+    const host = this.#host;
+    const made = new NameLock(name, this.#session, this.#engine.bucket, {
+      onGranted: ({ request, token }) => host.onGranted(request, token),
+      onQueued: ({ request }) => host.onQueued(request),
+      onMissed: (it) => host.onMissed(this.#forget(it)),
+      onFailed: (it, error) => host.onFailed(this.#forget(it), error),
+      onLost: (it, reason) => host.onLost(this.#forget(it), reason),
+      onEnded: (it, loss) => host.onLeft(this.#forget(it), loss),
+      onIdle: () => {
+        made.close();
+        if (this.#names.get(name) === made) this.#names.delete(name);
+      },
+    });
+    this.#names.set(name, made);
+    return made;
   }
 
   /** @param {EtcdRequest} own */
@@ -254,14 +250,13 @@ class EtcdSession {
   }
 }
 
-/** What the sessions of an agent share. */
+/** The parts that the sessions of an agent share. */
 class EtcdEngine {
   describe = describe;
   client;
   bucket;
   ttlMs;
   info;
-  pace = new WaitPace();
   #isChecked = false;
 
   /**

@@ -1,735 +1,900 @@
 'use strict';
 
-const { HELD, OVER, WAITING } = require('./etcd-request.js');
-const { LockChanges, MAX_NOTIFIED } = require('./lock-changes.js');
-const { isGrantable, limitOf, numberIn, toFront, toWaiters } = require('./queue-state.js');
-const { MAX_BATCH, MAX_BYTES, sliceWhile } = require('./step-queue.js');
-const { getMadeAt, keyValuesOf, put, remove, textOf } = require('./transaction.js');
+const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
+const { SessionLost } = require('../remote/lock-session.js');
+const { isGrantable: isModeGrantable } = require('../grantable.js');
+const { WaitPath } = require('../wait-path.js');
+const { toRequestInfo } = require('./bucket-view.js');
+const { EtcdError } = require('./etcd-errors.js');
+const { endOf, toLease, withNumber } = require('./keys.js');
+const { sliceWhile, StepQueue } = require('./step-queue.js');
+const {
+  areNoneSince,
+  countOf,
+  get,
+  getAll,
+  getMadeAt,
+  getMadeUntil,
+  getNewestBefore,
+  getOldest,
+  isCreatedAt,
+  isEmpty,
+  keyValuesOf,
+  nested,
+  put,
+  remove,
+  textOf,
+} = require('./transaction.js');
 
-/** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
-/** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
+/** @typedef {import('../remote/request-table.js').RequestMessage} RequestMessage */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
-/** @typedef {import('./lock-changes.js').Change} Change */
-/** @typedef {import('./lock-changes.js').PreviousHolder} PreviousHolder */
-/** @typedef {import('./name-queue.js').Why} Why */
-/** @typedef {import('./queue-state.js').Front} Front */
-/** @typedef {import('./queue-state.js').QueueState} QueueState */
-/** @typedef {import('./queue-state.js').Waiter} Waiter */
+/** @typedef {import('./keys.js').RequestClass} RequestClass */
 /** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 
-/** So many of those that follow a request are of use at once. */
-const NEXT = 64;
+/** @typedef {'timedout' | 'expired' | undefined} Why  a request ends */
+/** @typedef {{ request: EtcdRequest, why: Why }} End */
 
-/**
- * The front of a name's queue, as it was read last. Requests only leave, so it stays true except
- * for the requests that are gone: no request can have come in between. A read costs the more, the
- * longer the queue is, so one read serves many hand-offs.
- */
-class KnownOrder {
-  /** @type {Waiter[]} */
-  #waiters = [];
-  /** @type {Map<string, number>} places, by id: another request may have it meanwhile */
-  #positions = new Map();
+// The life of a request: the cluster does not know it; it waits; it holds the lock; it is over.
+const NEW = 0;
+const WAITING = 1;
+const HELD = 2;
+const OVER = 3;
 
-  /** @param {Waiter[]} waiters  the first of the queue, without a gap */
-  learn(waiters) {
-    this.#waiters = waiters;
-    this.#positions = new Map(waiters.map(({ id }, position) => [id, position]));
-  }
+/** A request in one session. */
+class EtcdRequest {
+  phase = NEW;
+  /** The agent has ended it; a later grant is released. */
+  isEnding = false;
+  /** The revision at which it entered the queue. */
+  created = '0';
+  /** The revision of its grant. */
+  token = '0';
+  /** The newest token of a stolen lock of this id: the notice may be faster than the grant. */
+  stolenToken = '0';
+  isStolen = false;
+  /** A grant that was faster than the answer to the entry. */
+  early = { created: '', token: '' };
+  /** @type {NodeJS.Timeout | undefined} */
+  holdTimer = undefined;
+  id = '';
 
-  /**
-   * @param {{ id: string, created: string }} request
-   * @param {Waiter[]} notified  those that follow it, as another session says
-   * @returns {Waiter[]} those that follow it, as far as known
-   */
-  after(request, notified) {
-    const position = this.#positionOf(request) ?? this.#waiters.length;
-    const own = this.#waiters.slice(position + 1, position + 1 + NEXT);
-    return own.length > notified.length ? own : notified;
-  }
-
-  /**
-   * The requests that were before a request when the queue was read.
-   * @param {{ id: string, created: string }} request  that waits
-   * @returns {{ waiters: Waiter[], isAll: boolean }} isAll: there was nothing else before it
-   */
-  before(request) {
-    const position = this.#positionOf(request);
-    if (position !== undefined) return { waiters: this.#waiters.slice(0, position), isAll: true };
-    const last = this.#waiters.at(-1);
-    const isBehind = last !== undefined && BigInt(last.created) < BigInt(request.created);
-    return { waiters: isBehind ? this.#waiters : [], isAll: false };
-  }
-
-  /** @param {{ id: string, created: string }} request */
-  #positionOf({ id, created }) {
-    const position = this.#positions.get(id);
-    const isSame = position !== undefined && this.#waiters[position].created === created;
-    return isSame ? position : undefined;
+  /** @param {{ message: RequestMessage }} request */
+  constructor(request) {
+    const { number, name, mode, ifAvailable, steal, since, extras } = request.message;
+    this.request = /** @type {import('../remote/lock-session.js').RemoteRequest} */ (request);
+    this.number = number;
+    this.name = name;
+    this.ifAvailable = ifAvailable;
+    this.steal = steal;
+    const { holdLimit = 0, limit = 0, label = '', callSite = '', enclosing = null } = extras ?? {};
+    this.holdLimit = holdLimit;
+    this.limit = limit;
+    /** @type {RequestClass} */
+    this.class = mode === 'exclusive' ? 'x' : limit === 0 ? 's' : 'l';
+    this.value = JSON.stringify([since, holdLimit, limit, label, callSite, enclosing, number]);
   }
 }
 
 /**
- * The state of a request: found if a change was in doubt. OVER: its lock was stolen.
- * @typedef {{ found: typeof HELD | typeof WAITING | typeof OVER, revision: string }} Found
+ * @typedef {object} NameHost  the events of a name
+ * @property {(request: EtcdRequest) => void} onGranted
+ * @property {(request: EtcdRequest) => void} onQueued
+ * @property {(request: EtcdRequest) => void} onMissed
+ * @property {(request: EtcdRequest, error: unknown) => void} onFailed
+ * @property {(request: EtcdRequest, reason: LockLossReason) => void} onLost
+ * @property {(request: EtcdRequest, loss: LockLossReason | undefined) => void} onEnded
+ * @property {() => void} onIdle  nothing waits or holds
  */
 
-/** The lease, the comparisons, the frame. */
-const MORE_BYTES = 200;
+/**
+ * @typedef {object} Waiter  a request in the queue
+ * @property {string} id
+ * @property {string} lease
+ * @property {RequestClass} class
+ * @property {number} limit
+ * @property {string} created  the revision
+ * @property {string} value
+ */
 
-/** The lock of one name in the cluster, as a session reads and changes it. */
-class NameAccess {
+/** The state of a request in the cluster. @typedef {{ phase: number, revision: string }} Found */
+
+/** So many notices of a steal are one operation of its transaction. */
+const GROUP = 50;
+/** So many requests of the queue are read at once. */
+const HEADS = 4;
+/** After this time a waiter checks its blocker. */
+const CHECK_AFTER_MS = 200;
+/** Between two tries if the cluster has no room for a grant, on average. */
+const NO_ROOM_MS = 1_000;
+/** The lease, the comparisons and the frame of a key in a transaction. */
+const MORE_BYTES = 200;
+/** How often the end of a request names its key. */
+const KEYS_OF_END = 3;
+
+/** @param {EtcdRequest} request */
+const mayFollow = ({ steal, ifAvailable, isEnding }) => !steal && !ifAvailable && !isEnding;
+
+/** @param {RequestClass} requestClass @returns {RequestClass[]} that it waits for in the queue */
+const classesBefore = (requestClass) => (requestClass === 's' ? ['x', 'l'] : ['x', 'l', 's']);
+
+/**
+ * Whether the first of the queue is grantable.
+ * @param {{ class: RequestClass, limit: number }} head
+ * @param {{ exclusive: number, shared: number }} holders
+ */
+const isGrantable = ({ class: it, limit }, { exclusive, shared }) =>
+  isModeGrantable(it === 'x' ? 'exclusive' : 'shared', limit, exclusive, shared);
+
+/** @param {any} response  of a range */
+const numberIn = (response) => Number(response.response_range.count);
+
+/**
+ * The requests of one session for one name. Its steps run one after the other, so that the cluster
+ * receives the requests in order. It keeps the invariants E1 to E6 (docs/etcd-protocol.md).
+ */
+class NameLock {
+  #session;
   #bucket;
-  /** The queue's length when it was read last. */
-  #length = 0;
-  order = new KnownOrder();
-  session;
-  keys;
-  changes;
+  #keys;
+  #host;
+  #steps = new StepQueue(
+    (error) => this.#onError(error),
+    () => {
+      if (this.#waiting.size + this.#held.size === 0) this.#host.onIdle();
+    },
+  );
+  /** Oldest first. @type {Set<EtcdRequest>} */
+  #waiting = new Set();
+  /** @type {Set<EtcdRequest>} */
+  #held = new Set();
+  /** The request that follows the exclusive holder, if it is known. @type {Waiter | undefined} */
+  #next;
+  /**
+   * For the end of the blocker of the first that waits.
+   * @type {{ key: string, cancel: () => void } | undefined}
+   */
+  #watch;
+  /** @type {NodeJS.Timeout | undefined} until the blocker is checked */
+  #timer;
 
   /**
    * @param {string} name
    * @param {Session} session
    * @param {BucketKeys} bucket
+   * @param {NameHost} host
    */
-  constructor(name, session, bucket) {
-    this.session = session;
+  constructor(name, session, bucket, host) {
+    this.#session = session;
     this.#bucket = bucket;
-    this.keys = bucket.ofName(name);
-    this.changes = new LockChanges(bucket, this.keys);
+    this.#keys = bucket.ofName(name);
+    this.#host = host;
   }
 
-  get bucket() {
-    return this.#bucket;
+  /** @returns {EtcdRequest | undefined} that holds the lock for itself */
+  get #holder() {
+    const [held] = this.#held;
+    return held?.class === 'x' ? held : undefined;
   }
 
-  get length() {
-    return this.#length;
-  }
-
-  /** The approximate size of a queue position in a transaction. @param {EtcdRequest} request */
-  bytesOf = (request) =>
-    this.changes.queueKey(request).length + Buffer.byteLength(request.value) + MORE_BYTES;
-
-  /** @param {number} length  of the queue, as far as it was read */
-  noteLength(length) {
-    this.#length = length;
+  /** @param {EtcdRequest} request */
+  enter(request) {
+    this.#steps.addTo(this.#enterAll, request);
   }
 
   /**
-   * @param {Change} change
-   * @param {() => Promise<any>} recover  see Session.change()
-   * @returns {Promise<any>}
+   * Releases a lock, or leaves the queue.
+   * @param {EtcdRequest} request
+   * @param {Why} why  for those who watch
    */
-  change({ compare, success, failure }, recover) {
-    return this.session.change(compare, success, failure, recover);
+  end(request, why) {
+    request.isEnding = true;
+    this.#steps.addTo(this.#endAll, { request, why });
   }
 
   /**
-   * A change that writes for another session, whose lease may be gone.
-   * @param {Change} change
-   * @param {() => Promise<any>} recover
-   * @returns {Promise<any>} undefined: it is gone
+   * After everything that was asked for before.
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
    */
-  async tryChange(change, recover) {
+  after(action) {
+    return new Promise((resolve, reject) => {
+      this.#steps.add(() => action().then(resolve, reject));
+    });
+  }
+
+  /** @returns {Promise<{ exclusive: number, shared: number }>} holders */
+  countHolders() {
+    return this.after(async () => {
+      const { heldExclusive, heldShared } = this.#keys;
+      const { responses } = await this.#session.read([heldExclusive, heldShared].map(countOf));
+      const [exclusive, shared] = responses.map(numberIn);
+      return { exclusive, shared };
+    });
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {{ stolen?: boolean, token?: string, granted?: string }} notice  granted: when the
+   *   request entered the queue; clients of earlier revisions do not name it
+   * @param {string} revision  of the notice
+   */
+  onNotice(request, { stolen = false, token = '0', granted }, revision) {
+    if (stolen) {
+      if (BigInt(token) > BigInt(request.stolenToken)) request.stolenToken = token;
+      if (request.phase === HELD && request.token === token) this.#lose(request);
+    } else if (request.phase === NEW && granted !== undefined) {
+      request.early = { created: granted, token: revision };
+    } else if (request.phase === WAITING && request.created === granted) {
+      this.#hold(request, revision);
+    } else if (granted === undefined) {
+      this.reread();
+    }
+  }
+
+  /** Notices may have been missed: reads the state of each request. */
+  reread() {
+    this.#steps.add(async () => {
+      for (const request of [...this.#waiting, ...this.#held]) await this.#reread(request);
+    });
+    this.#checkLater(0);
+  }
+
+  /** The session is over. */
+  close() {
+    clearTimeout(this.#timer);
+    this.#unwatch();
+    for (const { holdTimer } of this.#held) clearTimeout(holdTimer);
+  }
+
+  /** @param {unknown} error */
+  #onError(error) {
+    if (error instanceof SessionLost) return;
+    if (!(error instanceof EtcdError)) throw error;
+    this.#session.abandon();
+  }
+
+  /** @param {{ class: RequestClass, id: string }} request */
+  #heldKey(request) {
+    return this.#keys.heldKey(request.class, request.id);
+  }
+
+  /** @param {EtcdRequest} request */
+  #queueKey(request) {
+    return this.#keys.queueKey(request.class, request.id);
+  }
+
+  /** @param {EtcdRequest} request */
+  #bytesOf = (request) =>
+    this.#queueKey(request).length + Buffer.byteLength(request.value) + MORE_BYTES;
+
+  /** @param {EtcdRequest} request */
+  #putQueue(request) {
+    return put(this.#queueKey(request), request.value, this.#session.lease);
+  }
+
+  /** @param {EtcdRequest} request */
+  #putHeld(request) {
+    return put(this.#heldKey(request), `${dateNow()} ${request.value}`, this.#session.lease);
+  }
+
+  /** @param {EtcdRequest} request */
+  #readOwn(request) {
+    return [this.#heldKey(request), this.#queueKey(request)].map(get);
+  }
+
+  /** @param {EtcdRequest} request @returns {Promise<Found | undefined>} undefined: nowhere */
+  async #find(request) {
+    return toFound((await this.#session.read(this.#readOwn(request))).responses);
+  }
+
+  #enterAll = async (/** @type {EtcdRequest[]} */ requests) => {
+    for (let i = 0; i < requests.length;) {
+      const mustWait = this.#waiting.size > 0 || this.#holder !== undefined;
+      const batch = mustWait ? sliceWhile(requests, i, mayFollow, this.#bytesOf) : [];
+      // If the request has been ended, the end is a step that follows.
+      if (batch.length > 0) await this.#follow(batch);
+      else if (!requests[i].isEnding) await this.#enter(requests[i]);
+      i += Math.max(1, batch.length);
+    }
+  };
+
+  /**
+   * Puts requests behind one of the same session that waits, or holds the lock for itself.
+   * @param {EtcdRequest[]} requests
+   */
+  async #follow(requests) {
+    this.#session.identify(requests);
+    const { queue } = this.#keys;
+    const puts = requests.map((it) => this.#putQueue(it));
+    const isHolder = this.#holder !== undefined;
+    const front = isHolder ? [getOldest(queue, HEADS)] : [];
+    const entering = this.#session.change([], [...puts, ...front], [], async () => {
+      const found = await this.#find(requests[0]);
+      return found && { isInDoubt: true, revision: found.revision };
+    });
+    const entered = await this.#unlessRefused(requests, entering);
+    if (entered === undefined) return;
+    this.#wait(requests, entered.revision);
+    if (entered.isInDoubt) {
+      for (const request of requests) await this.#reread(request);
+    } else if (isHolder && this.#holder !== undefined) {
+      [this.#next] = await this.#toHeads(entered.responses.at(-1));
+    }
+  }
+
+  /** @param {EtcdRequest} request */
+  async #enter(request) {
+    this.#session.identify([request]);
+    const entering = this.#session.entries.pass(this.#tryEnter(request));
+    const entered = await this.#unlessRefused([request], entering);
+    if (entered === undefined) return;
+    const { phase, revision } = entered;
+    if (phase === WAITING) {
+      this.#wait([request], revision);
+      // No transaction can count the holders.
+      if (request.class === 'l') await this.#serveIfPossible(undefined);
+    } else if (phase === HELD) {
+      if (request.steal) this.#loseTo(revision);
+      this.#hold(request, revision);
+    } else {
+      this.#session.ids.free(request);
+      request.phase = OVER;
+      if (!request.isEnding) this.#host.onMissed(request);
+    }
+  }
+
+  /**
+   * @template T
+   * @param {EtcdRequest[]} requests  which fail if the cluster refuses them
+   * @param {Promise<T>} entering
+   * @returns {Promise<T | undefined>} undefined: they have failed
+   */
+  async #unlessRefused(requests, entering) {
     try {
-      return await this.change(change, recover);
+      const entered = await entering;
+      if (this.#session.isOver) throw new SessionLost();
+      return entered;
     } catch (error) {
-      if (/** @type {EtcdError} */ (error).isLeaseGone) return undefined;
-      throw error;
+      if (this.#session.isOver || !(error instanceof EtcdError)) throw error;
+      for (const request of requests) {
+        this.#session.ids.retire(request); // perhaps the cluster has something of it
+        request.phase = OVER;
+        if (!request.isEnding) this.#host.onFailed(request, error);
+      }
+      return undefined;
     }
   }
 
   /**
-   * Finds a request in the cluster.
+   * Takes the lock if no other request is in the way, otherwise a position in the queue.
    * @param {EtcdRequest} request
-   * @returns {Promise<Found | undefined>} undefined: nowhere
+   * @returns {Promise<Found>} OVER: it is not available
    */
-  async findOwn(request) {
-    const { responses } = await this.session.read(this.changes.readOwn(request));
-    const [held, queued, notification] = responses.map((response) => keyValuesOf(response)[0]);
-    if (held !== undefined) {
-      request.hasNotification = true; // perhaps
-      return { found: HELD, revision: held.create_revision };
+  async #tryEnter(request) {
+    if (request.steal) return this.#steal(request);
+    if (request.ifAvailable && request.class === 'l') return this.#enterLimited(request);
+    const { heldExclusive, held, queue } = this.#keys;
+    const mustBeEmpty =
+      request.class === 's'
+        ? [heldExclusive, this.#keys.queueOf('x'), this.#keys.queueOf('l')]
+        : [held, queue];
+    const answer = await this.#session.change(
+      mustBeEmpty.map(isEmpty),
+      [this.#putHeld(request)],
+      request.ifAvailable ? [] : [this.#putQueue(request)],
+      () => this.#find(request),
+    );
+    return toEntered(answer, request.ifAvailable ? OVER : WAITING);
+  }
+
+  /**
+   * An `ifAvailable` request with a limit: counts first, then enters if no request came in between.
+   * @param {EtcdRequest} request
+   * @returns {Promise<Found>}
+   */
+  async #enterLimited(request) {
+    const { heldExclusive, heldShared, queue } = this.#keys;
+    const counts = [heldExclusive, heldShared, queue].map(countOf);
+    for (;;) {
+      const { revision, responses } = await this.#session.read(counts);
+      const [exclusive, shared, length] = responses.map(numberIn);
+      if (length > 0 || exclusive > 0 || shared >= request.limit) return { phase: OVER, revision };
+      const answer = await this.#session.change(
+        [isEmpty(heldExclusive), isEmpty(queue), areNoneSince(heldShared, revision)],
+        [this.#putHeld(request)],
+        [],
+        () => this.#find(request),
+      );
+      const entered = toEntered(answer, OVER);
+      if (entered.phase === HELD) return entered;
     }
-    if (queued !== undefined) return { found: WAITING, revision: queued.create_revision };
-    const notified = notification === undefined ? {} : JSON.parse(String(notification.value));
-    const isStolen = notified.stolen && request.isMeant(notified, notification.mod_revision);
-    return isStolen ? { found: OVER, revision: notification.mod_revision } : undefined;
   }
 
   /**
-   * Removes everything of a stolen lock from the cluster, even if it was requested once more. If
-   * one transaction cannot notify all previous holders, the last ones receive the loss later.
+   * Takes the lock from all holders, and notifies them: some at a time.
    * @param {EtcdRequest} request
+   * @returns {Promise<Found>}
    */
-  async erase(request) {
-    const { ids } = this.session;
-    if (ids.find(request.id) !== request) return; // it was erased before
-    await this.change(this.changes.erase(request), async () => undefined);
-    ids.free(request);
-  }
-
-  /**
-   * Notifies each separately, because the lease of any may be gone.
-   * @param {PreviousHolder[]} previousHolders  of a steal that has been carried out
-   */
-  async notifySteals(previousHolders) {
-    for (let i = 0; i < previousHolders.length; i += MAX_BATCH) {
-      const notices = previousHolders.slice(i, i + MAX_BATCH).map((previousHolder) => {
-        const success = [this.changes.stealNotice(previousHolder)];
-        return this.tryChange({ compare: [], success, failure: [] }, async () => undefined);
-      });
-      await Promise.all(notices);
+  async #steal(request) {
+    const { held } = this.#keys;
+    const room = this.#bytesOf(request);
+    for (;;) {
+      const { revision, responses } = await this.#session.read([getAll(held)]);
+      const holders = keyValuesOf(responses[0]).map((/** @type {any} */ { key, ...it }) => ({
+        .../** @type {any} */ (this.#bucket.parse(textOf(key))),
+        token: it.create_revision,
+      }));
+      const some = sliceWhile(
+        holders,
+        0,
+        () => true,
+        () => 2 * room,
+      );
+      const isLast = some.length === holders.length;
+      /** @type {object[]} */
+      const success = isLast ? [this.#putHeld(request)] : [];
+      for (let i = 0; i < some.length; i += GROUP) {
+        const group = some.slice(i, i + GROUP).flatMap((holder) => this.#takeFrom(holder));
+        success.push(nested([], group));
+      }
+      const compare = [areNoneSince(held, revision)];
+      try {
+        const answer = await this.#session.change(compare, success, [], () => this.#find(request));
+        const entered = toEntered(answer, OVER);
+        if (isLast && entered.phase === HELD) return entered;
+      } catch (error) {
+        // The session of a holder has ended.
+        if (!(/** @type {EtcdError} */ (error).isLeaseGone)) throw error;
+      }
     }
   }
 
+  /** @param {{ class: RequestClass, id: string, lease: string, token: string }} holder */
+  #takeFrom(holder) {
+    const { id, lease, token } = holder;
+    const notice = JSON.stringify({ stolen: true, token });
+    return [
+      remove(this.#heldKey(holder)),
+      put(this.#bucket.notification(id), notice, toLease(lease)),
+    ];
+  }
+
+  #endAll = async (/** @type {End[]} */ ends) => {
+    const bytesOf = (/** @type {End} */ { request }) => KEYS_OF_END * this.#bytesOf(request);
+    for (let i = 0; i < ends.length;) {
+      const { why } = ends[i];
+      const batch = sliceWhile(ends, i, (it) => it.why === why, bytesOf);
+      await this.#endTogether(
+        batch.map(({ request }) => request),
+        why,
+      );
+      i += batch.length;
+    }
+  };
+
   /**
-   * The changes that are made together with the end of a request.
-   * @param {EtcdRequest} request
-   * @param {string | undefined} why
+   * @param {EtcdRequest[]} requests
+   * @param {Why} why
    */
-  extraOf(request, why) {
-    const notification = request.hasNotification
-      ? [remove(this.#bucket.notification(request.id))]
-      : [];
-    return [...notification, ...this.whyOf([request], why)];
+  async #endTogether(requests, why) {
+    const known = requests.filter(({ phase }) => phase === WAITING || phase === HELD);
+    const held = new Set(known.filter(({ phase }) => phase === HELD));
+    const answers = known.length === 0 ? [] : await this.#remove(known, why);
+    for (const request of requests) {
+      const answer = answers[known.indexOf(request)];
+      const isStolen = held.has(request) && answer?.response_txn.succeeded === false;
+      this.#finish(request, why, isStolen);
+    }
+    this.#checkLater();
+    if (known.length === 0) return;
+    const front = answers.length === 0 ? undefined : answers.slice(known.length, known.length + 3);
+    await this.#serveIfPossible(front);
   }
 
   /**
    * @param {EtcdRequest[]} requests
-   * @param {string | undefined} why  they end
+   * @param {Why} why
+   * @returns {Promise<any[]>} the answers, and those to #front(); none: not known
    */
-  whyOf(requests, why) {
-    if (why === undefined) return [];
-    const { lease, leaseId } = this.session;
-    const words = [why, ...requests.map(({ id }) => id)];
-    return [put(this.#bucket.why(leaseId), words.join(' '), lease)];
+  async #remove(requests, why) {
+    const { lease, leaseId } = this.#session;
+    const words = [why, ...requests.map(({ id }) => id)].join(' ');
+    const extra = why === undefined ? [] : [put(this.#bucket.why(leaseId), words, lease)];
+    const recover = async () => {
+      for (const request of requests) {
+        if ((await this.#find(request)) !== undefined) return undefined; // all end, or none
+      }
+      return { responses: [] };
+    };
+    const change = (/** @type {object[]} */ removals) =>
+      this.#session.change([], [...removals, ...this.#front(), ...extra], [], recover);
+    const next = this.#next;
+    const plain = requests.map((request) => this.#toRemoval(request));
+    const isHandOff = next !== undefined && requests.length === 1 && requests[0] === this.#holder;
+    try {
+      if (!isHandOff) return (await change(plain)).responses;
+      const answer = await change([this.#toHandOff(requests[0], next)]);
+      const [handOff, ...front] = answer.responses;
+      if (handOff === undefined) return [];
+      const { succeeded, responses } = handOff.response_txn;
+      if (!succeeded) return [responses[0], ...front];
+      const own = this.#ownOf(next);
+      if (own !== undefined) this.#hold(own, answer.revision);
+      return [handOff, ...front];
+    } catch (error) {
+      const { isForSpace, isLeaseGone } = /** @type {EtcdError} */ (error);
+      if (!isForSpace && !isLeaseGone) throw error;
+      extra.length = 0;
+      return (await change(plain)).responses;
+    }
   }
 
-  /** @returns {Promise<QueueState & { revision: string }>} */
-  async readState() {
-    const { revision, responses } = await this.session.read(this.changes.readState(this.#length));
-    return { revision, ...(await this.toState(responses)) };
+  /** @param {EtcdRequest} request */
+  #toRemoval(request) {
+    const [held, queued] = [this.#heldKey(request), this.#queueKey(request)];
+    return request.phase === HELD
+      ? nested([isCreatedAt(held, request.token)], [remove(held)])
+      : nested([isCreatedAt(queued, request.created)], [remove(queued)], [remove(held)]);
   }
 
   /**
-   * @param {any[]} responses  of what reads the state
-   * @returns {Promise<QueueState>}
+   * If the next request is gone, only the lock is released.
+   * @param {EtcdRequest} request  the exclusive holder
+   * @param {Waiter} next
    */
-  async toState(responses) {
-    const [queue, exclusive, shared] = responses;
-    const counts = { exclusive: numberIn(exclusive), shared: numberIn(shared) };
-    return { ...(await this.#toFront(queue)), ...counts };
+  #toHandOff(request, next) {
+    const isHeld = isCreatedAt(this.#heldKey(request), request.token);
+    const { isThere, ops } = this.#toGrant(next);
+    const give = [remove(this.#heldKey(request)), ...ops];
+    return nested([isHeld, isThere], give, [this.#toRemoval(request)]);
   }
 
-  /** @returns {Promise<Front & { revision: string }>} */
-  async readFront() {
-    const { revision, responses } = await this.session.read([this.changes.readHeads(this.#length)]);
-    return { revision, ...(await this.#toFront(responses[0])) };
+  /**
+   * @param {EtcdRequest} request  that holds and waits no more
+   * @param {Why} why
+   * @param {boolean} isStolen  found at its release
+   */
+  #finish(request, why, isStolen) {
+    const { phase } = request;
+    if (request.isStolen) return; // lose() has reported it
+    if (phase === HELD || phase === WAITING) this.#session.ids.free(request);
+    this.#forget(request);
+    const expired = phase === HELD && why === 'expired' ? 'expired' : undefined;
+    const loss = isStolen ? 'stolen' : expired;
+    if (why === 'expired' && !request.isEnding) this.#host.onLost(request, loss ?? 'expired');
+    else this.#host.onEnded(request, loss);
   }
 
-  /** @param {any} response @returns {Promise<Front>} */
-  async #toFront(response) {
-    const { undecided, ...front } = toFront(response, this.#bucket);
-    this.#length = front.length;
-    const heads = undecided === undefined ? front.heads : await this.#readMadeAt(undecided);
-    this.order.learn(heads);
-    return { ...front, heads };
+  /** @param {EtcdRequest} request */
+  #forget(request) {
+    this.#waiting.delete(request);
+    this.#held.delete(request);
+    clearTimeout(request.holdTimer);
+    request.phase = OVER;
   }
 
-  /** @param {string} revision @returns {Promise<Waiter[]>} that took their places at that one */
-  async #readMadeAt(revision) {
-    const { responses } = await this.session.read([getMadeAt(this.keys.queue, revision)]);
+  /**
+   * @param {EtcdRequest[]} requests  have entered the queue
+   * @param {string} revision
+   */
+  #wait(requests, revision) {
+    if (this.#session.isOver) throw new SessionLost();
+    for (const request of requests) {
+      request.phase = WAITING;
+      request.created = revision;
+      this.#waiting.add(request);
+    }
+    for (const request of requests) this.#host.onQueued(request);
+    if (this.#waiting.size === requests.length) this.#checkLater();
+    for (const request of requests) {
+      const { created, token } = request.early;
+      if (created === revision) this.#hold(request, token);
+    }
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {string} revision
+   */
+  #hold(request, revision) {
+    if (this.#session.isOver) throw new SessionLost();
+    if (this.#waiting.delete(request)) this.#checkLater();
+    this.#held.add(request);
+    request.phase = HELD;
+    request.token = revision;
+    this.#next = undefined;
+    if (!request.isEnding) this.#host.onGranted(request); // otherwise a step follows that releases
+    if (request.stolenToken === revision) this.#lose(request);
+    else this.#limitHold(request);
+  }
+
+  /** @param {EtcdRequest} request */
+  #limitHold(request) {
+    if (request.holdLimit === 0) return;
+    request.holdTimer = setTimeout(() => {
+      this.#steps.add(async () => {
+        if (request.phase !== HELD || request.isEnding) return;
+        await this.#endTogether([request], 'expired');
+      });
+    }, request.holdLimit);
+  }
+
+  /** The lock was stolen: the cluster has no key of it. @param {EtcdRequest} request */
+  #lose(request) {
+    if (request.phase === OVER) return;
+    this.#session.ids.free(request);
+    this.#forget(request);
+    request.isStolen = true;
+    if (request.isEnding) this.#host.onEnded(request, 'stolen');
+    else this.#host.onLost(request, 'stolen');
+  }
+
+  /** A steal by this session: its notices come later. @param {string} token */
+  #loseTo(token) {
+    for (const request of [...this.#held]) {
+      if (BigInt(request.token) < BigInt(token)) this.#lose(request);
+    }
+  }
+
+  /** @param {EtcdRequest} request */
+  async #reread(request) {
+    this.#update(request, await this.#find(request));
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {Found | undefined} found
+   */
+  #update(request, found) {
+    if (request.phase === OVER) return;
+    if (found?.phase === WAITING) {
+      request.created = found.revision;
+    } else if (request.phase === WAITING) {
+      this.#hold(request, found?.revision ?? request.created);
+      if (found === undefined) this.#lose(request);
+    } else if (found === undefined) {
+      this.#lose(request);
+    }
+  }
+
+  /** @returns {Promise<any[]>} the answers */
+  async #readFront() {
+    return (await this.#session.read(this.#front())).responses;
+  }
+
+  /** The operations that read the first of the queue, and the number of holders. */
+  #front() {
+    const { heldExclusive, heldShared, queue } = this.#keys;
+    return [getOldest(queue, HEADS), ...[heldExclusive, heldShared].map(countOf)];
+  }
+
+  /**
+   * Grants what can be granted, from the front of the queue on. A grant that cannot be made is
+   * left to the waiters, which check, too (E6).
+   * @param {any[] | undefined} responses  to the operations of #front()
+   */
+  async #serve(responses) {
+    for (let front = responses; ; front = undefined) {
+      const [queue, exclusive, shared] = front ?? (await this.#readFront());
+      const holders = { exclusive: numberIn(exclusive), shared: numberIn(shared) };
+      const heads = await this.#toHeads(queue);
+      if (heads.length === 0) return;
+      for (const head of heads) {
+        if (!isGrantable(head, holders)) return;
+        if (!(await this.#grant(head))) break;
+        holders[head.class === 'x' ? 'exclusive' : 'shared'] += 1;
+      }
+    }
+  }
+
+  /**
+   * Keys of one revision come in any order: if the server has cut them off, all are read.
+   * @param {any} queue  the answer
+   * @returns {Promise<Waiter[]>} oldest first, without a gap
+   */
+  async #toHeads({ response_range: { kvs, more } }) {
+    const heads = toWaiters(kvs, this.#bucket);
+    if (!more) return heads;
+    const { created } = heads[heads.length - 1];
+    const whole = heads.filter((head) => head.created !== created);
+    if (whole.length > 0) return whole;
+    const { responses } = await this.#session.read([getMadeAt(this.#keys.queue, created)]);
     return toWaiters(keyValuesOf(responses[0]), this.#bucket);
   }
 
+  /** @param {Waiter} waiter @returns {EtcdRequest | undefined} */
+  #ownOf({ id, created }) {
+    const own = this.#session.ids.find(id);
+    return own?.phase === WAITING && own.created === created ? own : undefined;
+  }
+
   /**
-   * Grants the lock to the first of the queue.
-   * @param {Waiter} head
-   * @param {Waiter[]} rest
-   * @returns {Promise<string | undefined>} the revision; undefined: it is not there any more
+   * @param {Waiter} head  the first of the queue (E3)
+   * @returns {Promise<boolean>} false: it is not there any more
    */
-  async grant(head, rest) {
-    const change = this.changes.grant(head, rest, this.session.leaseId);
-    // If the change is in doubt, the head is read again.
-    const answer = await this.tryChange(change, async () => ({ succeeded: false }));
-    return answer?.succeeded ? answer.revision : undefined;
+  async #grant(head) {
+    const { isThere, ops } = this.#toGrant(head);
+    const { held, heldExclusive } = this.#keys;
+    const compare = [isThere, isEmpty(head.class === 'x' ? held : heldExclusive)];
+    const own = this.#ownOf(head);
+    const recover = async () => {
+      const found = own && (await this.#find(own));
+      return found?.phase === WAITING ? undefined : { found };
+    };
+    const failure = own === undefined ? [] : this.#readOwn(own);
+    const answer = await this.#session.change(compare, ops, failure, recover);
+    if (own === undefined) return answer.succeeded === true; // in doubt: the front is read again
+    if (answer.succeeded) this.#hold(own, answer.revision);
+    else this.#update(own, 'found' in answer ? answer.found : toFound(answer.responses));
+    return own.phase === HELD;
   }
 
   /** @param {Waiter} waiter */
-  isOwn({ id }) {
-    return id.startsWith(this.session.leaseId);
+  #toGrant({ id, class: it, lease, created, value }) {
+    const [queued, held] = [this.#keys.queueKey(it, id), this.#keys.heldKey(it, id)];
+    const ops = [remove(queued), put(held, `${dateNow()} ${value}`, toLease(lease))];
+    if (lease !== this.#session.leaseId) {
+      // `heads`: for clients of earlier revisions
+      const notice = JSON.stringify({ heads: [], granted: created });
+      ops.push(put(this.#bucket.notification(id), notice, toLease(lease)));
+    }
+    return { isThere: isCreatedAt(queued, created), ops };
   }
-}
 
-/**
- * The next requests after the exclusive holder, as far as they are known.
- * @typedef {object} Expected
- * @property {Waiter[]} heads  the first of the queue, without a gap: true, or outdated
- * @property {string | undefined} knownAt  a revision at which there were no others
- */
+  /** Serves the queue, if the session that should do it may have no room, or may have ended. */
+  async #serveIfPossible(/** @type {any[] | undefined} */ responses) {
+    try {
+      await this.#serve(responses);
+    } catch (error) {
+      const { isForSpace, isLeaseGone } = /** @type {EtcdError} */ (error);
+      if (!isForSpace && !isLeaseGone) throw error;
+      this.#checkLater(NO_ROOM_MS * (0.5 + Math.random()));
+    }
+  }
 
-/** @type {Expected} */
-const NOTHING = { heads: [], knownAt: undefined };
+  /** @param {number} [ms] */
+  #checkLater(ms = CHECK_AFTER_MS) {
+    clearTimeout(this.#timer);
+    if (this.#waiting.size === 0) return this.#unwatch();
+    this.#timer = setTimeout(() => this.#steps.add(() => this.#check()), ms);
+  }
 
-/** The requests that follow the exclusive holder. */
-class NextHeads {
-  #expected = NOTHING;
-  /** @type {Promise<void> | undefined} */
-  #fetching;
-
-  /** @param {Expected} expected */
-  expect(expected) {
-    this.#expected = expected;
+  /** Finds the blocker of the first that waits, and watches for its end (E6). */
+  async #check() {
+    const [request] = this.#waiting;
+    if (request === undefined) return this.#unwatch();
+    const blocker = await this.#findBlocker(request);
+    if (request.phase !== WAITING) return this.#checkLater();
+    // When the watch has become ready, the next check follows.
+    if (blocker === undefined) await this.#serveIfPossible(undefined);
+    else if (this.#watch?.key !== blocker.key) this.#watchFor(blocker);
   }
 
   /**
-   * Reads them while the lock is held.
-   * @param {NameAccess} access
+   * A request ahead that it has to wait for, otherwise the holders.
+   * @param {EtcdRequest} request  the first of its session that waits
+   * @returns {Promise<{ key: string, end?: string } | undefined>} undefined: nothing is in its way,
+   *   or it does not wait
    */
-  fetch(access) {
-    const end = (/** @type {Expected} */ expected) => {
-      this.#expected = expected;
-      this.#fetching = undefined;
-    };
-    this.#fetching = access.readFront().then(
-      (front) => end(toExpected(front, front.revision)),
-      () => end(NOTHING), // the release finds out
-    );
+  async #findBlocker(request) {
+    const { heldExclusive, heldShared } = this.#keys;
+    const { responses } = await this.#session.read([
+      ...this.#readOwn(request),
+      ...[heldExclusive, heldShared].map(countOf),
+      ...classesBefore(request.class).map((it) =>
+        getNewestBefore(this.#keys.queueOf(it), request.created),
+      ),
+    ]);
+    const found = toFound(responses.slice(0, 2));
+    if (found?.phase !== WAITING) {
+      this.#update(request, found);
+      return undefined;
+    }
+    const ahead = responses.slice(4).flatMap((/** @type {any} */ it) => keyValuesOf(it));
+    ahead.sort((a, b) => (BigInt(a.create_revision) < BigInt(b.create_revision) ? 1 : -1));
+    if (ahead.length > 0) return { key: textOf(ahead[0].key) };
+    const [exclusive, shared] = responses.slice(2, 4).map(numberIn);
+    if (isGrantable(request, { exclusive, shared })) return undefined;
+    const held = exclusive > 0 ? heldExclusive : heldShared;
+    return { key: held, end: endOf(held) };
   }
 
-  /** @returns {Promise<Expected>} */
-  async take() {
-    if (this.#fetching !== undefined) await this.#fetching;
-    const expected = this.#expected;
-    this.#expected = NOTHING;
-    return expected;
+  /**
+   * From now on; then a check follows that finds what happened before.
+   * @param {{ key: string, end?: string }} blocker
+   */
+  #watchFor(blocker) {
+    this.#unwatch();
+    const subscription = this.#session.watches.add({
+      ...blocker,
+      only: 'removals',
+      onEvents: () => this.#checkLater(), // the session that has ended it serves the queue
+      onGap: () => this.#checkLater(0),
+    });
+    this.#watch = { key: blocker.key, cancel: () => subscription.cancel() };
+    void subscription.ready.then(() => this.#checkLater(0));
+  }
+
+  #unwatch() {
+    this.#watch?.cancel();
+    this.#watch = undefined;
   }
 }
 
 /**
- * @param {import('./queue-state.js').Front} front
- * @param {string} revision  at which it was read
- * @returns {Expected}
- */
-const toExpected = ({ heads, isComplete }, revision) => ({
-  heads,
-  knownAt: isComplete ? revision : undefined,
-});
-
-/** How often a steal names the key of its name. */
-const KEYS_OF_STEAL = 6;
-/** The approximate size of the notice of a steal, beside its key. */
-const NOTICE_BYTES = 100;
-
-/**
- * @param {any} answer  of a change that takes the lock, or takes a place in the queue
- * @param {typeof WAITING | undefined} otherwise
+ * @param {any[]} responses  of the held key and of the key in the queue
  * @returns {Found | undefined}
  */
-function toFound({ found, succeeded, revision }, otherwise) {
-  const phase = found ?? (succeeded ? HELD : otherwise);
-  return phase === undefined ? undefined : { found: phase, revision };
+function toFound(responses) {
+  const [held, queued] = responses.map((response) => keyValuesOf(response)[0]);
+  if (held !== undefined) return { phase: HELD, revision: held.create_revision };
+  if (queued !== undefined) return { phase: WAITING, revision: queued.create_revision };
+  return undefined;
 }
 
 /**
- * Takes the lock, or a place in the queue.
- * @param {NameAccess} access
- * @param {EtcdRequest} request
- * @returns {Promise<Found | undefined>} undefined: refused
+ * @param {any} answer  of a change that takes the lock, or what was found after one in doubt
+ * @param {number} otherwise
+ * @returns {Found}
  */
-async function enterLock(access, request) {
-  if (request.steal) return stealLock(access, request);
-  if (request.ifAvailable && request.class === 'l') return enterLimited(access, request);
-  const change = access.changes.enter(request, access.session.lease);
-  const answer = await access.change(change, () => access.findOwn(request));
-  return toFound(answer, request.ifAvailable ? undefined : WAITING);
-}
+const toEntered = ({ phase, succeeded, revision }, otherwise) => ({
+  phase: phase ?? (succeeded ? HELD : otherwise),
+  revision,
+});
 
 /**
- * An `ifAvailable` request with a limit: counts first, then takes a place if no request came in
- * between.
- * @param {NameAccess} access
- * @param {EtcdRequest} request
- * @returns {Promise<Found | undefined>}
+ * @param {any[]} keyValues  of a queue, or of the holders
+ * @param {BucketKeys} bucket
+ * @returns {Waiter[]} by age; those that entered together are in the order of their ids
  */
-async function enterLimited(access, request) {
-  for (;;) {
-    const { exclusive, shared, length, revision } = await access.readState();
-    if (length > 0 || exclusive > 0 || shared >= request.limit) return undefined;
-    const change = access.changes.enterLimited(request, revision, access.session.lease);
-    const answer = await access.change(change, () => access.findOwn(request));
-    const found = toFound(answer, undefined);
-    if (found !== undefined) return found;
-  }
-}
-
-/**
- * @param {NameAccess} access
- * @param {EtcdRequest} request
- * @returns {Promise<Found>}
- */
-async function stealLock(access, request) {
-  const { bucket, changes, session } = access;
-  const noticeBytes = bucket.notification(request.id).length + NOTICE_BYTES;
-  const left = Math.max(0, MAX_BYTES - KEYS_OF_STEAL * access.bytesOf(request));
-  const notified = Math.min(MAX_NOTIFIED, Math.floor(left / noticeBytes));
-  for (;;) {
-    const { revision, responses } = await session.read(changes.readHolders());
-    const previousHolders = keyValuesOf(responses[0]).map((/** @type {any} */ { key, ...it }) => ({
-      ...bucket.parse(textOf(key)),
-      token: it.create_revision,
-    }));
-    const change = changes.steal(request, session.lease, previousHolders, { notified, revision });
-    const answer = await access.tryChange(change, () => access.findOwn(request));
-    const found = answer && toFound(answer, undefined);
-    if (found === undefined) continue; // a request came, or a session died
-    await session.complete(access.notifySteals(previousHolders.slice(notified)));
-    return found;
-  }
-}
-
-/**
- * Puts requests behind one of the same session's that waits.
- * @param {NameAccess} access
- * @param {EtcdRequest} first
- * @param {EtcdRequest[]} requests
- * @returns {Promise<Found | undefined>} of the first of them; undefined: that one waits no more
- */
-async function followInQueue(access, first, requests) {
-  const change = access.changes.follow(first, requests, access.session.lease);
-  const answer = await access.change(change, () => access.findOwn(requests[0]));
-  if (answer.found !== undefined) return answer;
-  return answer.succeeded ? { found: WAITING, revision: answer.revision } : undefined;
-}
-
-/**
- * @typedef {object} Released
- * @property {boolean} isLost  it had been taken away before
- * @property {Waiter[]} heads  the first of which was next, if there was a waiter
- * @property {string | undefined} revision  of the grant to that one, where there was one
- * @property {boolean} mustServe  others may be grantable
- */
-
-/**
- * Releases a lock, and in the same transaction grants it to the next request of the queue (E4).
- * @param {NameAccess} access
- * @param {EtcdRequest} request  held
- * @param {object[]} extra  what is changed with it
- * @param {Expected} expected
- * @returns {Promise<Released>}
- */
-async function releaseLock(access, request, extra, expected) {
-  let queue = expected;
-  /** @type {QueueState | undefined} */
-  let state;
-  for (;;) {
-    const { heads } = queue;
-    const { change, isGiven } = toChange(access, request, extra, { ...queue, state });
-    const answer = await tryRelease(access, request, change);
-    if (answer === undefined) {
-      const found = await access.readState(); // the next one has died
-      state = found;
-      queue = toExpected(found, found.revision);
-    } else if (answer.isStolen) {
-      return { ...releasedTo([]), isLost: true };
-    } else if (answer.succeeded || answer.isUnknown) {
-      return conclude(heads, answer, isGiven, state?.isComplete ?? false);
-    } else {
-      const responses = responsesOf(answer);
-      if (responses === undefined) return releasedTo(heads); // the last holder hands it over
-      if (keyValuesOf(responses[0]).length === 0) return { ...releasedTo([]), isLost: true };
-      state = await access.toState(responses.slice(1));
-      queue = toExpected(state, answer.revision);
-    }
-  }
-}
-
-/**
- * @param {NameAccess} access
- * @param {EtcdRequest} request
- * @param {object[]} extra
- * @param {Expected & { state: QueueState | undefined }} queue
- */
-function toChange({ changes, session, length }, request, extra, { heads, knownAt, state }) {
-  const [head, ...rest] = heads;
-  if (head === undefined)
-    return { change: changes.release(request, extra, length), isGiven: false };
-  const isCounted = request.class !== 'x' && head.class === 'l';
-  const hasRoom = !isCounted || /** @type {QueueState} */ (state).shared <= limitOf(head);
-  const next = { head, rest, knownAt, ownId: session.leaseId, hasRoom };
-  return { change: changes.handOver(request, extra, next, length), isGiven: hasRoom };
-}
-
-/**
- * @param {NameAccess} access
- * @param {EtcdRequest} request
- * @param {Change} change
- */
-async function tryRelease(access, request, change) {
-  const recover = async () => {
-    const found = await access.findOwn(request);
-    if (found?.found === OVER) return { isStolen: true };
-    const isHeld = found?.found === HELD && found.revision === request.token;
-    return isHeld ? undefined : { isUnknown: true };
-  };
-  try {
-    return await access.tryChange(change, recover);
-  } catch (error) {
-    if (!(/** @type {EtcdError} */ (error).isFinal)) throw error;
-    // The cluster has no room for the grant that goes with it, say: the waiters poll, too.
-    const { isStolen } = await access.change(access.changes.drop(request), recover);
-    return isStolen ? { isStolen } : { isUnknown: true };
-  }
-}
-
-/**
- * The responses of a release that did not find its lock; a nested transaction may have them.
- * @param {any} answer
- * @returns {any[] | undefined} undefined: the lock was released
- */
-function responsesOf({ responses }) {
-  const inner = responses[0].response_txn;
-  if (inner === undefined || inner === null) return responses;
-  return inner.succeeded ? undefined : inner.responses;
-}
-
-/** @param {Waiter[]} heads @returns {Released} */
-const releasedTo = (heads) => ({ isLost: false, heads, revision: undefined, mustServe: false });
-
-/**
- * @param {Waiter[]} heads
- * @param {any} answer
- * @param {boolean} isGiven
- * @param {boolean} isComplete  there are no others
- * @returns {Released}
- */
-function conclude(heads, { isUnknown, revision }, isGiven, isComplete) {
-  if (isUnknown) return { ...releasedTo([]), mustServe: true };
-  const [head, next] = heads;
-  if (head === undefined) return releasedTo(heads);
-  // After a shared request others may follow at once, also some that are not known yet.
-  const mayFollow = next === undefined ? !isComplete : next.class !== 'x';
-  return {
-    isLost: false,
-    heads,
-    revision: isGiven ? revision : undefined,
-    mustServe: head.class !== 'x' && mayFollow,
-  };
-}
-
-/**
- * @typedef {object} Passed  the followers have entered
- * @property {string} revision  at which they did
- * @property {boolean} isInDoubt  where each of them stands is to be read
- * @property {Released | undefined} released  undefined: the lock is held as before
- * @property {Expected} next  in that case
- */
-
-/**
- * Puts requests into the queue, and in the same transaction hands over the lock that their session
- * holds: so a release does not wait for what was asked for just before it.
- * @param {NameAccess} access
- * @param {{ request: EtcdRequest, why: Why }} end  of the exclusive holder
- * @param {EtcdRequest[]} followers
- * @param {Expected} expected
- * @returns {Promise<Passed | undefined>} undefined: nothing was changed
- */
-async function passLock(access, { request, why }, followers, expected) {
-  const extra = access.extraOf(request, why);
-  const change = access.changes.pass(request, followers, extra, {
-    ...expected,
-    lease: access.session.lease,
-    ownId: access.session.leaseId,
-    length: access.length,
+function toWaiters(keyValues, bucket) {
+  const waiters = keyValues.map(({ key, value: bytes, create_revision: created }) => {
+    const parsed = /** @type {import('./keys.js').RequestKey} */ (bucket.parse(textOf(key)));
+    const value = Buffer.from(bytes).toString('utf8');
+    const { limit } = toRequestInfo(value, parsed);
+    return { id: parsed.id, lease: parsed.lease, class: parsed.class, limit, created, value };
   });
-  const answer = await tryPass(access, change, () => findPassed(access, request, followers[0]));
-  if (answer === undefined || 'passed' in answer) return answer?.passed;
-  return answer.succeeded ? toPassed(access, followers, expected, answer) : undefined;
-}
-
-/**
- * @param {NameAccess} access
- * @param {import('./lock-changes.js').Change} change
- * @param {() => Promise<any>} recover
- * @returns {Promise<any>} undefined: one after the other they may succeed, or say why they do not
- */
-async function tryPass(access, change, recover) {
-  try {
-    return await access.tryChange(change, recover);
-  } catch (error) {
-    if (!(/** @type {EtcdError} */ (error).isFinal)) throw error;
-    return undefined;
-  }
-}
-
-/**
- * @param {NameAccess} access
- * @param {EtcdRequest[]} followers
- * @param {Expected} expected
- * @param {any} answer
- * @returns {Promise<Passed>}
- */
-async function toPassed(access, followers, expected, { revision, responses }) {
-  const { succeeded, responses: inner } = responses[0].response_txn;
-  const entered = { revision, isInDoubt: false, released: undefined, next: NOTHING };
-  if (!succeeded) {
-    const state = await access.toState(inner.slice(followers.length));
-    return { ...entered, next: toExpected(state, revision) };
-  }
-  const toWaiter = (/** @type {EtcdRequest} */ { id, class: it, value }) => ({
-    ...{ id, class: it, value },
-    created: revision,
+  return waiters.sort((a, b) => {
+    if (a.created !== b.created) return BigInt(a.created) < BigInt(b.created) ? -1 : 1;
+    return a.id < b.id ? -1 : 1;
   });
-  const isFirst = expected.heads.length === 0;
-  const heads = isFirst ? followers.map(toWaiter) : expected.heads;
-  const released = conclude(heads, { revision }, true, isFirst);
-  return { ...entered, released };
 }
 
 /**
- * @param {NameAccess} access
+ * Whether a request in the queue waits for its own thread. The requests ahead of it only leave, so
+ * this is checked once in each session.
+ * @param {Session} session
+ * @param {BucketKeys} bucket
  * @param {EtcdRequest} request
- * @param {EtcdRequest} first  of the followers
- * @returns {Promise<{ passed: Passed | undefined } | undefined>} undefined: it was not made
+ * @param {Set<string>} own  ids of the thread's other requests
+ * @returns {Promise<boolean>}
+ * @throws EtcdError, SessionLost (rejects)
  */
-async function findPassed(access, request, first) {
-  const own = await access.findOwn(request);
-  const isHeld = own?.found === HELD && own.revision === request.token;
-  const entered = await access.findOwn(first);
-  // Unless it is held as before, it had been stolen before.
-  if (entered === undefined) return isHeld ? undefined : { passed: undefined };
-  const released = { isLost: own?.found === OVER, heads: [], revision: undefined, mustServe: true };
-  const { revision } = entered;
-  const passed = {
-    revision,
-    isInDoubt: true,
-    released: isHeld ? undefined : released,
-    next: NOTHING,
+async function wouldSelfDeadlock(session, bucket, request, own) {
+  const { held, queue } = bucket.ofName(request.name);
+  const { responses } = await session.read([getAll(held), getMadeUntil(queue, request.created)]);
+  const [holders, waiters] = responses.map((it) => toWaiters(keyValuesOf(it), bucket));
+  const position = waiters.findIndex(({ id }) => id === request.id);
+  if (position < 0 || request.phase !== WAITING) return false;
+  const path = new WaitPath(toWaited(waiters[position], true));
+  const ahead = waiters.slice(0, position).reverse();
+  const isStopped = (/** @type {Waiter} */ it, /** @type {boolean} */ isQueued) => {
+    const { number } = toRequestInfo(it.value, { id: it.id, isHeld: !isQueued });
+    return path.isStoppedBy(toWaited(it, isQueued), own.has(withNumber(it.id, number)));
   };
-  return { passed };
-}
-
-/** How often a leave names the key of its name. */
-const KEYS_OF_LEAVE = 3;
-
-/**
- * @typedef {object} Left
- * @property {(string | undefined)[]} tokens  of those whose grants were faster: they hold the lock
- * @property {boolean} mustServe  the queue, because no exclusive holder will
- */
-
-/**
- * There is a queue, and no exclusive holder.
- * @param {any} response
- */
-function isUnserved({ response_txn: { succeeded, responses } }) {
-  return succeeded && keyValuesOf(responses[0]).length > 0;
-}
-
-/** @param {any} response  to the leave of one request */
-function tokenOf({ response_txn: { succeeded, responses } }) {
-  return succeeded ? undefined : keyValuesOf(responses[0])[0]?.create_revision;
+  return ahead.some((it) => isStopped(it, true)) || holders.some((it) => isStopped(it, false));
 }
 
 /**
- * Takes requests out of the queue, as many in one transaction as etcd takes. If a grant was faster,
- * the grant counts (E5).
- * @param {NameAccess} access
- * @param {EtcdRequest[]} requests  waiting
- * @param {string | undefined} why  shown to those who watch
- * @returns {Promise<Left>}
+ * @param {Waiter} waiter
+ * @param {boolean} isQueued
+ * @returns {import('../wait-path.js').Waited}
  */
-async function leaveQueue(access, requests, why) {
-  /** @type {Left} */
-  const left = { tokens: [], mustServe: false };
-  const bytesOf = (/** @type {EtcdRequest} */ it) => KEYS_OF_LEAVE * access.bytesOf(it);
-  while (left.tokens.length < requests.length) {
-    const batch = sliceWhile(requests, left.tokens.length, () => true, bytesOf);
-    const some = await leaveTogether(access, batch, why);
-    left.tokens.push(...some.tokens);
-    left.mustServe ||= some.mustServe;
-  }
-  return left;
-}
+const toWaited = ({ class: it, limit }, isQueued) => ({
+  isQueued,
+  request: { mode: it === 'x' ? 'exclusive' : 'shared', extras: { limit } },
+});
 
-/**
- * @param {NameAccess} access
- * @param {EtcdRequest[]} requests  waiting
- * @param {string | undefined} why
- * @returns {Promise<Left>}
- */
-async function leaveTogether(access, requests, why) {
-  const leave = (/** @type {object[]} */ extra) =>
-    access.change(access.changes.leave(requests, extra), () => findLeft(access, requests));
-  const answer = await leave(access.whyOf(requests, why)).catch((error) => {
-    if (!(/** @type {import('./etcd-errors.js').EtcdError} */ (error).isForSpace)) throw error;
-    return leave([]); // the cluster has no room for the reason
-  });
-  if (answer.tokens !== undefined) return answer;
-  const { responses } = answer;
-  return {
-    tokens: requests.map((_, index) => tokenOf(responses[index])),
-    mustServe: requests.some(({ class: it }) => it !== 's') && isUnserved(responses.at(-1)),
-  };
-}
-
-/**
- * @param {NameAccess} access
- * @param {EtcdRequest[]} requests
- * @returns {Promise<Left | undefined>} undefined: they have not left
- */
-async function findLeft(access, requests) {
-  const tokens = [];
-  for (const request of requests) {
-    const found = await access.findOwn(request);
-    if (found?.found === WAITING) return undefined; // all leave together, or none
-    tokens.push(found?.revision);
-  }
-  return { tokens, mustServe: true };
-}
-
-/**
- * Grants what can be granted, from the front of the queue on. If the cluster has no room for a
- * grant, the waiters poll, again and again (E6).
- * @param {NameAccess} access
- * @param {(head: Waiter, rest: Waiter[]) => Promise<boolean>} grant  false: it is gone
- */
-async function serveQueue(access, grant) {
-  try {
-    await serveAll(access, grant);
-  } catch (error) {
-    if (!(/** @type {EtcdError} */ (error).isForSpace)) throw error;
-  }
-}
-
-/**
- * @param {NameAccess} access
- * @param {(head: Waiter, rest: Waiter[]) => Promise<boolean>} grant
- */
-async function serveAll(access, grant) {
-  for (;;) {
-    const { heads, exclusive, shared } = await access.readState();
-    if (heads.length === 0) return;
-    const holders = { exclusive, shared };
-    for (const [index, head] of heads.entries()) {
-      if (!isGrantable(head, holders)) return;
-      if (!(await grant(head, heads.slice(index + 1)))) break;
-      holders[head.class === 'x' ? 'exclusive' : 'shared'] += 1;
-    }
-  }
-}
-
-module.exports = {
-  KnownOrder,
-  NameAccess,
-  NOTHING,
-  NextHeads,
-  enterLock,
-  followInQueue,
-  leaveQueue,
-  passLock,
-  releaseLock,
-  serveQueue,
-};
+module.exports = { EtcdRequest, HELD, NameLock, NEW, OVER, WAITING, wouldSelfDeadlock };

@@ -3,7 +3,7 @@
 const { Backoff } = require('../remote/backoff.js');
 const { SessionLost } = require('../remote/lock-session.js');
 const { SessionCalls } = require('./session-calls.js');
-const { following, get, getAll, isChangedAt, nested, put, remove } = require('./transaction.js');
+const { following, get, getAll, isChangedAt, nested, put } = require('./transaction.js');
 const { endOf, numberOf, toLeaseId, toRequestId } = require('./keys.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { Lease } = require('./lease.js');
@@ -11,7 +11,7 @@ const { steadyNow } = require('../remote/steady-clock.js');
 const { WatchStream } = require('./watch-stream.js');
 
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
-/** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
+/** @typedef {import('./name-lock.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
 
@@ -155,7 +155,7 @@ class SessionGuard {
 
 /**
  * The ids of one session's requests, which are used again: a key that is gone stays in etcd's index
- * until a compaction, and each range over its name passes it. docs/etcd.md has the rules R1 to R5.
+ * until a compaction, and each range over its name passes it.
  */
 class RequestIds {
   #leaseId;
@@ -174,15 +174,13 @@ class RequestIds {
   /**
    * @param {EtcdRequest[]} requests  in their order: keys that are written together are in the
    *   order of their ids
-   * @param {bigint} revision  that the cluster has reached
    */
-  take(requests, revision) {
+  take(requests) {
     const numbers = this.#free.splice(Math.max(0, this.#free.length - requests.length));
     while (numbers.length < requests.length) numbers.push((this.#count += 1));
     numbers.sort((a, b) => a - b);
     for (const [index, request] of requests.entries()) {
       request.id = toRequestId(this.#leaseId, numbers[index]);
-      request.usedAfter = revision;
       this.#users.set(request.id, request);
     }
   }
@@ -214,8 +212,8 @@ class RequestIds {
 
 /**
  * @typedef {object} SessionHost  receives the events of a session
- * @property {(request: EtcdRequest, event: WatchEvent) => void} onNotification  grant or loss
- * @property {() => void} onNotificationGap  notifications may have been missed
+ * @property {(request: EtcdRequest, notice: object, revision: string) => void} onNotice
+ * @property {() => void} onNoticeGap  notices may have been missed
  * @property {(leftMs: number) => void} onExtended
  * @property {() => void} onLost
  */
@@ -238,13 +236,11 @@ class Session {
   #ttlMs;
   #sessionKey;
   #guard;
-  /** The newest revision that an answer had. */
-  #seen = 0n;
   leaseId;
   /** The unique id of the cluster, by whatever endpoints; known once it is open. */
   clusterId = '';
   ids;
-  /** Of grants, losses and of what the session waits for. */
+  /** Of steals and of what the session waits for. */
   watches;
   /** Of all changes in a bucket: thousands of them must not keep grants waiting. */
   bucketWatches;
@@ -333,8 +329,8 @@ class Session {
     const watches = [
       this.watches.add({
         ...{ key: notifications, end: endOf(notifications), from, only: 'puts' },
-        onEvents: (events) => this.#onNotification(events),
-        onGap: () => this.#host.onNotificationGap(),
+        onEvents: (events) => this.#onNotices(events),
+        onGap: () => this.#host.onNoticeGap(),
       }),
       this.watches.add({
         ...{ key: this.#sessionKey, from, only: 'removals' },
@@ -352,7 +348,7 @@ class Session {
    */
   identify(requests) {
     this.#calls.checkLives(); // else they may be of the next session already
-    this.ids.take(requests, this.#seen);
+    this.ids.take(requests);
   }
 
   /**
@@ -397,7 +393,7 @@ class Session {
         return undefined;
       }
       const { succeeded, responses } = answer.responses[0].response_txn;
-      return { revision: this.#see(answer), succeeded, responses };
+      return { revision: answer.header.revision, succeeded, responses };
     } catch (error) {
       if (error instanceof Unknowable) return this.complete(Promise.reject(error));
       if (error instanceof SessionLost) throw error;
@@ -473,19 +469,12 @@ class Session {
       try {
         const answer = await this.#calls.repeat('KV', 'Txn', { success: ops });
         this.#calls.checkLives();
-        return { revision: this.#see(answer), responses: answer.responses };
+        return { revision: answer.header.revision, responses: answer.responses };
       } catch (error) {
         if (/** @type {EtcdError} */ (error).isFinal !== false) throw error;
         await backoff.pause();
       }
     }
-  }
-
-  /** @param {{ header: { revision: string } }} answer */
-  #see({ header: { revision } }) {
-    const seen = BigInt(revision);
-    if (seen > this.#seen) this.#seen = seen;
-    return revision;
   }
 
   /**
@@ -569,27 +558,11 @@ class Session {
   }
 
   /** @param {WatchEvent[]} events */
-  #onNotification(events) {
-    for (const event of events) {
+  #onNotices(events) {
+    for (const { key, value, revision } of events) {
       if (this.isOver) return;
-      const { key, value, revision } = event;
-      const notification = JSON.parse(value);
       const request = this.ids.find(key.slice(key.lastIndexOf('/') + 1));
-      if (request?.isMeant(notification, revision)) this.#host.onNotification(request, event);
-      else if (notification.stolen) void this.#discard(key, revision);
-    }
-  }
-
-  /**
-   * Removes a notification that came too late.
-   * @param {string} key
-   * @param {string} revision  of that notification, whose key may have another one by now
-   */
-  async #discard(key, revision) {
-    try {
-      await this.change([isChangedAt(key, revision)], [remove(key)], [], async () => ({}));
-    } catch {
-      // A notification that could not be removed goes with the lease.
+      if (request !== undefined) this.#host.onNotice(request, JSON.parse(value), revision);
     }
   }
 }

@@ -1,7 +1,5 @@
 'use strict';
 
-const { setImmediate } = require('../../time.js');
-
 /** An etcd transaction has 128 operations at most, unless the cluster is configured otherwise. */
 const MAX_BATCH = 100;
 /** And 1.5 MiB; the rest is for what else is in it. */
@@ -30,10 +28,6 @@ class StepQueue {
     this.#onIdle = onIdle;
   }
 
-  get isRunning() {
-    return this.#isRunning;
-  }
-
   /** @param {() => Promise<void>} action */
   add(action) {
     this.#add({ action, items: [] });
@@ -49,22 +43,6 @@ class StepQueue {
     const last = this.#begun < this.#steps.length ? this.#steps.at(-1) : undefined;
     if (last?.action === action) last.items.push(item);
     else this.#add({ action, items: [item] });
-  }
-
-  /**
-   * The first item of the next step, if that is of this action.
-   * @template T
-   * @param {(items: T[]) => Promise<void>} action
-   * @returns {T | undefined}
-   */
-  peek(action) {
-    const next = this.#steps[this.#begun];
-    return next?.action === action ? next.items[0] : undefined;
-  }
-
-  /** The step that runs has done what the first item of the next one is for. */
-  skip() {
-    this.#steps[this.#begun].items.shift();
   }
 
   /** @param {Step} step */
@@ -119,7 +97,4 @@ function sliceWhile(items, start, belongs, bytesOf = () => 0) {
   return items.slice(start, end);
 }
 
-/** A step that lets others come. @returns {Promise<void>} */
-const turnOfLoop = () => new Promise((resolve) => setImmediate(() => resolve(undefined)));
-
-module.exports = { MAX_BATCH, MAX_BYTES, StepQueue, sliceWhile, turnOfLoop };
+module.exports = { MAX_BATCH, StepQueue, sliceWhile };

@@ -56,28 +56,6 @@ const isEmpty = (prefix) => ({
   create_revision: '0',
 });
 
-/**
- * Of the keys that begin like this, none but one is there.
- * @param {string} prefix
- * @param {string} key
- */
-const areNoOthers = (prefix, key) => [
-  {
-    result: EQUAL,
-    target: BY_CREATION,
-    key: bytes(prefix),
-    range_end: bytes(key),
-    create_revision: '0',
-  },
-  {
-    result: EQUAL,
-    target: BY_CREATION,
-    key: bytes(`${key}\0`),
-    range_end: bytes(endOf(prefix)),
-    create_revision: '0',
-  },
-];
-
 /** @param {string} revision */
 const following = (revision) => (BigInt(revision) + 1n).toString();
 
@@ -142,6 +120,14 @@ const getMadeAt = (prefix, revision) => ({
 });
 
 /**
+ * How many keys begin like this.
+ * @param {string} prefix
+ */
+const countOf = (prefix) => ({
+  request_range: { ...rangeOf(prefix), limit: '1', keys_only: true },
+});
+
+/**
  * The keys that begin like this and are no younger than that revision.
  * @param {string} prefix
  * @param {string} revision
@@ -182,9 +168,9 @@ const keyValuesOf = (response) => response.response_range.kvs;
 const textOf = (key) => Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1');
 
 module.exports = {
-  areNoOthers,
   areNoneSince,
   bytes,
+  countOf,
   following,
   get,
   getAll,

@@ -1,0 +1,330 @@
+'use strict';
+
+const fc = require('fast-check');
+const { EtcdError } = require('../../lib/backends/etcd/etcd-errors.js');
+const { SessionLost } = require('../../lib/backends/remote/lock-session.js');
+const { NAME, PlayedEtcd, PlayedSession, bucket, turn } = require('../support/played-etcd.js');
+
+const keys = bucket.ofName(NAME);
+const shared = { mode: 'shared' };
+
+let etcd;
+let session;
+let other;
+beforeEach(() => {
+  etcd = new PlayedEtcd();
+  [session, other] = ['7', '8'].map((lease) => new PlayedSession(etcd, lease));
+});
+afterEach(() => {
+  for (const { lock } of [session, other]) lock.close();
+});
+
+/** All steps that can be made are made. */
+async function settle() {
+  for (let i = 0; i < 20; i += 1) await turn();
+}
+
+const countOf = (prefix) => [...etcd.keys.keys()].filter((key) => key.startsWith(prefix)).length;
+
+describe('a release', () => {
+  test('grants the lock to the first that waits, of any session', async () => {
+    const first = session.request(1);
+    await settle();
+    other.request(2);
+    await settle();
+    session.request(3);
+    await settle();
+    session.lock.end(first);
+    await settle();
+    expect(session.notices).toEqual(['granted 1', 'queued 3', 'ended 1']);
+    expect(other.notices).toEqual(['queued 2', 'granted 2']);
+    expect(countOf(keys.held)).toBe(1);
+  });
+
+  test('is one change with the grant, if the holder has entered the queue once more', async () => {
+    const first = session.request(1);
+    await settle();
+    other.request(2);
+    await settle();
+    session.request(3);
+    await settle();
+    const before = etcd.revision;
+    session.lock.end(first);
+    await settle();
+    expect(etcd.revision).toBe(before + 1);
+  });
+
+  test('of a lock whose next request has gone grants it to the one after', async () => {
+    const first = session.request(1);
+    await settle();
+    const second = other.request(2);
+    await settle();
+    session.request(3);
+    await settle();
+    other.lock.end(second);
+    await settle();
+    session.lock.end(first);
+    await settle();
+    expect(session.notices).toEqual(['granted 1', 'queued 3', 'ended 1', 'granted 3']);
+  });
+
+  test('grants all shared requests at the front, up to their limit', async () => {
+    const first = session.request(1);
+    await settle();
+    for (const number of [2, 3, 4]) other.request(number, { ...shared, extras: { limit: 2 } });
+    await settle();
+    session.lock.end(first);
+    await settle();
+    expect(other.notices.slice(3)).toEqual(['granted 2', 'granted 3']);
+  });
+
+  test('in doubt that was made is not made again', async () => {
+    const first = session.request(1);
+    await settle();
+    session.changes = [];
+    session.lock.end(first);
+    await settle();
+    const [{ carryOut, recover, resolve }] = session.changes.splice(0);
+    carryOut();
+    resolve(await recover());
+    await settle();
+    expect(session.notices).toEqual(['granted 1', 'ended 1']);
+  });
+
+  test('of a lock that another session has stolen says so', async () => {
+    const first = session.request(1);
+    await settle();
+    session.changes = [];
+    session.lock.end(first);
+    await settle();
+    other.request(2, { steal: true });
+    await settle();
+    expect(session.notices).toEqual(['granted 1', 'ended 1 stolen']);
+  });
+});
+
+test('a request leaves the queue; if its grant was faster, it is released', async () => {
+  const first = session.request(1);
+  await settle();
+  const second = other.request(2);
+  await settle();
+  other.changes = [];
+  other.lock.end(second);
+  await settle();
+  session.lock.end(first);
+  await settle();
+  const [{ carryOut, resolve }] = other.changes.splice(0);
+  resolve(carryOut());
+  await settle();
+  expect(other.notices).toEqual(['queued 2', 'ended 2']);
+  expect(countOf(keys.base)).toBe(0);
+});
+
+test('of requests that entered together each is granted in its turn', async () => {
+  const first = session.request(1);
+  await settle();
+  const all = [2, 3, 4, 5, 6, 7].map((number) => other.request(number));
+  await settle();
+  session.lock.end(first);
+  await settle();
+  for (const request of all) {
+    other.lock.end(request);
+    await settle();
+  }
+  const granted = other.notices.filter((it) => it.startsWith('granted'));
+  expect(granted).toEqual([2, 3, 4, 5, 6, 7].map((number) => `granted ${number}`));
+});
+
+test('a waiter whose releaser has died finds out, and grants itself the lock', async () => {
+  session.request(1);
+  await settle();
+  other.request(2);
+  while (other.watched.length === 0) await turn();
+  await settle();
+  expect(other.watched).toMatchObject([{ key: keys.heldExclusive, only: 'removals' }]);
+  for (const key of etcd.keys.keys()) if (key.startsWith(keys.held)) etcd.keys.delete(key);
+  other.watched[0].onEvents([]); // with its lease
+  while (!other.notices.includes('granted 2')) await turn();
+  expect(other.notices).toEqual(['queued 2', 'granted 2']);
+});
+
+test('a waiter behind another one watches the place of that one', async () => {
+  session.request(1);
+  await settle();
+  const second = session.request(2);
+  await settle();
+  other.request(3);
+  while (other.watched.length === 0) await turn();
+  expect(other.watched[0].key).toBe(keys.queueKey('x', second.id));
+});
+
+describe('a steal', () => {
+  test('by a request of the same session: the holder loses the lock first', async () => {
+    session.request(1);
+    await settle();
+    session.request(2, { steal: true });
+    await settle();
+    expect(session.notices).toEqual(['granted 1', 'lost 1', 'granted 2']);
+  });
+
+  test('from another session is notified to it', async () => {
+    session.request(1);
+    await settle();
+    other.request(2, { steal: true });
+    await settle();
+    expect([session.notices, other.notices]).toEqual([['granted 1', 'lost 1'], ['granted 2']]);
+  });
+
+  test('that is faster than the answer to the request: granted, and lost at once', async () => {
+    session.changes = [];
+    session.request(1);
+    await settle();
+    const [{ carryOut, resolve }] = session.changes.splice(0);
+    const answer = carryOut();
+    other.request(2, { steal: true });
+    await settle();
+    resolve(answer);
+    await settle();
+    expect(session.notices).toEqual(['granted 1', 'lost 1']);
+  });
+
+  test('from an earlier request with the same id does not concern the present one', async () => {
+    const first = session.request(1);
+    await settle();
+    session.lock.end(first);
+    await settle();
+    const second = session.request(2);
+    await settle();
+    expect(second.id).toBe(first.id);
+    session.lock.onNotice(second, { stolen: true, token: first.token }, '9');
+    expect(session.notices).toEqual(['granted 1', 'ended 1', 'granted 2']);
+  });
+
+  test('takes the lock from any number of holders', async () => {
+    for (let number = 1; number <= 250; number += 1) session.request(number, shared);
+    await settle();
+    while (session.notices.length < 250) await turn();
+    other.request(251, { steal: true });
+    while (other.notices.length === 0) await turn();
+    await settle();
+    expect(session.notices.filter((it) => it.startsWith('lost'))).toHaveLength(250);
+    expect([countOf(keys.held), other.notices]).toEqual([1, ['granted 251']]);
+  });
+});
+
+describe('a grant by another session', () => {
+  async function waitFor(answerEntry) {
+    const first = other.request(1);
+    await settle();
+    session.changes = [];
+    session.request(2);
+    await settle();
+    const [{ carryOut, resolve }] = session.changes.splice(0);
+    const answer = carryOut();
+    session.changes = undefined;
+    if (answerEntry) resolve(answer);
+    other.lock.end(first);
+    await settle();
+    resolve(answer);
+    await settle();
+  }
+
+  test.each([true, false])('counts, whether the entry is answered before: %s', async (isBefore) => {
+    await waitFor(isBefore);
+    expect(session.notices).toEqual(['queued 2', 'granted 2']);
+  });
+
+  test('of an earlier request with the same id is none', async () => {
+    other.request(1);
+    await settle();
+    const second = session.request(2);
+    await settle();
+    session.lock.onNotice(second, { granted: String(Number(second.created) - 1) }, '9');
+    expect(session.notices).toEqual(['queued 2']);
+  });
+});
+
+describe('a refusal', () => {
+  const refusal = new EtcdError(7, 'etcdserver: permission denied', 'a member');
+
+  test('fails the request, and nothing else; its id is not used again', async () => {
+    session.refusal = refusal;
+    const first = session.request(1);
+    await settle();
+    session.refusal = undefined;
+    const second = session.request(2);
+    await settle();
+    expect(session.notices).toEqual(['failed 1', 'granted 2']);
+    expect([session.isOver, second.id === first.id]).toEqual([false, false]);
+  });
+
+  test('of a release ends the session', async () => {
+    const first = session.request(1);
+    await settle();
+    session.refusal = refusal;
+    session.lock.end(first);
+    await settle();
+    expect(session.isOver).toBe(true);
+  });
+
+  test.each([
+    ['a grant', ({ resolve, carryOut }) => resolve(carryOut())],
+    ['a refusal', ({ resolve }) => resolve(Promise.reject(refusal))],
+  ])('%s that was held up until the session was over is not reported', async (_what, answer) => {
+    let lose;
+    const before = session.entries.pass(new Promise((_, reject) => (lose = reject)));
+    session.changes = [];
+    session.request(1);
+    await turn();
+    answer(session.changes.shift());
+    await turn();
+    session.abandon();
+    lose(new SessionLost());
+    await expect(before).rejects.toThrow(SessionLost);
+    await turn();
+    expect(session.notices).toEqual([]);
+  });
+});
+
+test('in any order of requests and ends, nothing is granted twice or left behind', async () => {
+  const action = fc.record({
+    who: fc.integer({ min: 0, max: 2 }),
+    kind: fc.constantFrom('x', 's', 'l', 'try', 'steal', 'end', 'end', 'end'),
+    pauses: fc.integer({ min: 0, max: 3 }),
+  });
+  const OPTIONS = {
+    x: {},
+    s: shared,
+    l: { ...shared, extras: { limit: 2 } },
+    try: { ifAvailable: true },
+    steal: { steal: true },
+  };
+  await fc.assert(
+    fc.asyncProperty(fc.array(action, { maxLength: 25 }), async (actions) => {
+      const store = new PlayedEtcd();
+      const sessions = ['7', '8', '9'].map((lease) => new PlayedSession(store, lease));
+      const open = [[], [], []];
+      for (const [number, { who, kind, pauses }] of actions.entries()) {
+        if (kind !== 'end') open[who].push(sessions[who].request(number, OPTIONS[kind]));
+        else if (open[who].length > 0) sessions[who].lock.end(open[who].shift());
+        for (let i = 0; i < pauses; i += 1) await turn();
+      }
+      await settle();
+      for (let left = true; left;) {
+        left = false;
+        for (const [who, requests] of open.entries()) {
+          const granted = requests.filter(({ phase }) => phase !== 1);
+          for (const request of granted) sessions[who].lock.end(request);
+          open[who] = requests.filter((it) => !granted.includes(it));
+          left ||= granted.length > 0;
+        }
+        await settle();
+      }
+      for (const { lock } of sessions) lock.close();
+      expect(open).toEqual([[], [], []]);
+      const base = bucket.ofName(NAME).base;
+      expect([...store.keys.keys()].filter((key) => key.startsWith(base))).toEqual([]);
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,171 @@
+'use strict';
+
+const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
+const { EtcdRequest, NameLock } = require('../../lib/backends/etcd/name-lock.js');
+const { EntryOrder, RequestIds } = require('../../lib/backends/etcd/session.js');
+const { textOf } = require('../../lib/backends/etcd/transaction.js');
+
+// The keys, revisions and transactions of etcd, and sessions that use them for one name.
+
+const bucket = new BucketKeys('prefix', 'bucket');
+const NAME = 'a';
+const DESCENDING = 2;
+
+const turn = () => new Promise(setImmediate);
+
+/** @param {object} range @returns {(key: string) => boolean} */
+function within({ key, range_end: end }) {
+  const [from, to] = [textOf(key), end === undefined ? undefined : textOf(end)];
+  return to === undefined ? (it) => it === from : (it) => it >= from && it < to;
+}
+
+class PlayedEtcd {
+  revision = 0;
+  /** @type {Map<string, { value: Buffer, created: number, changed: number }>} */
+  keys = new Map();
+  /** @type {((key: string, value: string, revision: string) => void)[]} */
+  listeners = [];
+
+  /** @param {{ compare?: any[], success?: any[], failure?: any[] }} transaction */
+  carryOut(transaction) {
+    this.revision += 1;
+    const answer = this.#run(transaction);
+    return { revision: String(this.revision), ...answer };
+  }
+
+  /** @param {any[]} success */
+  read(success) {
+    return { revision: String(this.revision), ...this.#run({ success }) };
+  }
+
+  #run({ compare = [], success = [], failure = [] }) {
+    const succeeded = compare.every((it) => this.#holds(it));
+    return { succeeded, responses: (succeeded ? success : failure).map((op) => this.#do(op)) };
+  }
+
+  #find(range) {
+    const isWithin = within(range);
+    return [...this.keys].filter(([key]) => isWithin(key));
+  }
+
+  /** Compares create revisions: they are equal, or less. */
+  #holds({ result, create_revision: revision, ...range }) {
+    const found = this.#find(range).map(([, { created }]) => created);
+    if (range.range_end === undefined && found.length === 0) found.push(0);
+    return found.every((it) => (result === 0 ? it === Number(revision) : it < Number(revision)));
+  }
+
+  #do({ request_put: written, request_range: range, request_txn: inner, ...others }) {
+    if (inner !== undefined) return { response_txn: this.#run(inner) };
+    if (range !== undefined) return { response_range: this.#read(range) };
+    if (written === undefined) {
+      for (const [key] of this.#find(others.request_delete_range)) this.keys.delete(key);
+      return {};
+    }
+    const [key, { revision }] = [textOf(written.key), this];
+    const created = this.keys.get(key)?.created ?? revision;
+    this.keys.set(key, { value: written.value, created, changed: revision });
+    for (const listen of this.listeners) listen(key, String(written.value), String(revision));
+    return {};
+  }
+
+  #read({ limit, sort_order: order, min_create_revision, max_create_revision, ...range }) {
+    const [min, max] = [Number(min_create_revision ?? 0), Number(max_create_revision ?? Infinity)];
+    const all = this.#find(range).filter(([, { created }]) => created >= min && created <= max);
+    all.sort(([, a], [, b]) => a.created - b.created);
+    if (order === DESCENDING) all.reverse();
+    const kvs = all.slice(0, limit === undefined ? all.length : Number(limit));
+    return {
+      count: String(all.length),
+      more: kvs.length < all.length,
+      kvs: kvs.map(([key, { value, created }]) => ({
+        key: Buffer.from(key),
+        value,
+        create_revision: String(created),
+      })),
+    };
+  }
+}
+
+/** A session, with one lock; its changes may be held up, or refused. */
+class PlayedSession {
+  lease;
+  leaseId;
+  entries = new EntryOrder();
+  isOver = false;
+  /** @type {string[]} of its requests */
+  notices = [];
+  watched = [];
+  /** The answer to a change. @type {Error | undefined} */
+  refusal;
+  /** The changes on their way, if they wait for the test. @type {any[] | undefined} */
+  changes;
+  #etcd;
+
+  /**
+   * @param {PlayedEtcd} etcd
+   * @param {string} lease
+   */
+  constructor(etcd, lease) {
+    this.#etcd = etcd;
+    this.lease = lease;
+    this.leaseId = toLeaseId(lease);
+    this.ids = new RequestIds(this.leaseId);
+    const note = (what) => (request) => this.notices.push(`${what} ${request.number}`);
+    this.lock = new NameLock(NAME, /** @type {any} */ (this), bucket, {
+      onGranted: note('granted'),
+      onQueued: note('queued'),
+      onMissed: note('missed'),
+      onFailed: note('failed'),
+      onLost: note('lost'),
+      onEnded: ({ number }, loss) =>
+        this.notices.push(loss === undefined ? `ended ${number}` : `ended ${number} ${loss}`),
+      onIdle() {},
+    });
+    const own = bucket.notifications(this.leaseId);
+    etcd.listeners.push((key, value, revision) => {
+      const request = this.ids.find(key.slice(own.length));
+      if (!key.startsWith(own) || request === undefined) return;
+      queueMicrotask(() => this.lock.onNotice(request, JSON.parse(value), revision));
+    });
+  }
+
+  watches = {
+    add: (watched) => {
+      this.watched.push(watched);
+      return { cancel() {}, ready: Promise.resolve() };
+    },
+  };
+
+  identify(requests) {
+    this.ids.take(requests);
+  }
+
+  async read(success) {
+    return this.#etcd.read(success);
+  }
+
+  async change(compare, success, failure, recover) {
+    if (this.refusal !== undefined) throw this.refusal;
+    const carryOut = () => this.#etcd.carryOut({ compare, success, failure });
+    if (this.changes === undefined) return carryOut();
+    return new Promise((resolve) => this.changes?.push({ carryOut, recover, resolve }));
+  }
+
+  abandon() {
+    this.isOver = true;
+  }
+
+  /**
+   * @param {number} number
+   * @param {object} [options]
+   */
+  request(number, options) {
+    const message = { number, name: NAME, mode: 'exclusive', since: 0, ...options };
+    const request = new EtcdRequest(/** @type {any} */ ({ message }));
+    this.lock.enter(request);
+    return request;
+  }
+}
+
+module.exports = { NAME, PlayedEtcd, PlayedSession, bucket, turn };
