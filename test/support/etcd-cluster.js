@@ -233,10 +233,9 @@ class EtcdCluster {
     return text.split('\n').filter((line) => line !== '');
   }
 
-  /** No session has, or waits for, anything, and none has notification. */
+  /** No session has, or waits for, anything. */
   async untilRested() {
-    const isOfRequest = (key) => key.includes('/n/') || key.includes('/m/');
-    while ((await this.keys()).some(isOfRequest)) await this.#pause();
+    while ((await this.keys()).some((key) => key.includes('/n/'))) await this.#pause();
   }
 
   /** All sessions have ended: a cluster that stops before keeps them waiting. */
