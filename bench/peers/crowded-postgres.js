@@ -1,6 +1,6 @@
 'use strict';
 
-// holdfast in a database in which many others listen, each to a channel of its own: a notification
+// holdfast in a database in which many others listen, each to a separate channel: a notification
 // wakes them all.
 
 const { LOOPBACK } = require('../harness/free-ports.js');

@@ -27,7 +27,7 @@ const VERSIONS = {
 /** Without the long ones: 20,000 requests, and addresses at which a server may appear. */
 const SHORT = [
   'test/bad-days/',
-  'test/postgres/(machines|access|storm)[.]',
+  'test/postgres/(machines|access|stress)[.]',
   ...['--testNamePattern', '^(?!.*(many requests|it may change))'],
 ];
 const SHORT_CONFORMANCE = ['test/[^/]+/(if-available|steal)[.]conformance'];

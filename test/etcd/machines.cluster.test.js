@@ -4,13 +4,13 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
-const { Storm } = require('../support/storm.js');
+const { StressTest } = require('../support/stress.js');
 const { FalseClock, JUMPS, canSetClocks } = require('../support/false-clock.js');
 const { canSlowDisks, slowDiskOf } = require('../support/slow-disk.js');
 const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 // Stress tests over faults that only root can cause on machines: a cable is unplugged, a disk is
-// slow, a clock is set. The rules are in storm.cluster.test.js.
+// slow, a clock is set. The rules are in stress.cluster.test.js.
 
 const ROUNDS = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? 3);
 /** An election takes one to two seconds. */
@@ -22,12 +22,12 @@ const testIf = (condition) => (condition ? test : test.skip);
 
 let network;
 let cluster;
-let storm;
+let stress;
 afterEach(async () => {
-  await storm?.stop();
+  await stress?.stop();
   await cluster?.stop();
   network?.stop();
-  [network, cluster, storm] = [];
+  [network, cluster, stress] = [];
 });
 
 /** Three members and two machines with two processes each. */
@@ -37,13 +37,13 @@ async function startOnMachines() {
   const machines = Array.from({ length: 3 }, () => network.addMachine());
   const hosts = machines.map((it) => ({ ...it, clientPort: 2379, peerPort: 2380 }));
   cluster = await EtcdCluster.start({ hosts, launch: control.launch });
-  storm = new Storm(cluster);
+  stress = new StressTest(cluster);
   const clients = Array.from({ length: 2 }, () => network.addMachine());
   for (const [index, { launch }] of [...clients, ...clients].entries()) {
-    const env = { HOLDFAST_DIR: storm.homeOf(`machine ${index % 2}`) };
-    storm.add({ url: cluster.url('storm', TTL), launch, env });
+    const env = { HOLDFAST_DIR: stress.homeOf(`machine ${index % 2}`) };
+    stress.add({ url: cluster.url('stress', TTL), launch, env });
   }
-  await storm.untilAllProgress();
+  await stress.untilAllProgress();
   const machineOf = (member) => machines[cluster.members.indexOf(member)];
   return { machineOf, clients };
 }
@@ -54,12 +54,12 @@ testIf(canMakeNetworks)('the leader is cut off from all others, and comes back',
     const machine = machineOf(await cluster.leader());
     machine.unplug();
     await sleep(ELECTION_MS);
-    await storm.untilAllProgress();
+    await stress.untilAllProgress();
     machine.plugIn();
     await cluster.untilHealthy();
-    await storm.untilAllProgress();
+    await stress.untilAllProgress();
   }
-  await storm.finish();
+  await stress.finish();
 });
 
 testIf(canMakeNetworks)(
@@ -70,11 +70,11 @@ testIf(canMakeNetworks)(
       const machine = clients[round % clients.length];
       machine.unplug();
       await sleep(7_000);
-      await storm.untilProgress(); // of the other machine
+      await stress.untilProgress(); // of the other machine
       machine.plugIn();
-      await storm.untilAllProgress();
+      await stress.untilAllProgress();
     }
-    const ends = await storm.finish();
+    const ends = await stress.finish();
     expect(ends.some(({ lost }) => lost > 0)).toBe(true);
   },
 );
@@ -86,22 +86,22 @@ describe('the disk of the leader takes a second for each write', () => {
   ])('%s', async (_what, extra) => {
     const stays = extra.length > 0;
     cluster = await EtcdCluster.start({ size: 3, extra });
-    storm = new Storm(cluster);
-    for (let i = 0; i < 4; i += 1) storm.add({ url: cluster.url('storm', TTL) });
-    await storm.untilAllProgress();
+    stress = new StressTest(cluster);
+    for (let i = 0; i < 4; i += 1) stress.add({ url: cluster.url('stress', TTL) });
+    await stress.untilAllProgress();
     for (let round = 0; round < (stays ? 1 : ROUNDS); round += 1) {
       const leader = await cluster.leader();
-      storm.judge.excuse('*'); // a cluster that loses writes of leases may end them early
+      stress.judge.excuse('*'); // a cluster that loses writes of leases may end them early
       const slowness = await slowDiskOf(leader);
       await sleep(ELECTION_MS);
-      await storm.untilAllProgress(3);
+      await stress.untilAllProgress(3);
       if (stays) expect((await cluster.leader()).pid).toBe(leader.pid);
       await slowness.end();
       await cluster.untilHealthy();
-      storm.judge.excuse('*', await cluster.revision());
-      await storm.untilAllProgress();
+      stress.judge.excuse('*', await cluster.revision());
+      await stress.untilAllProgress();
     }
-    await storm.finish();
+    await stress.finish();
   });
 });
 
@@ -111,17 +111,17 @@ testIf(canSetClocks)('the wall clocks of all processes are set forth and back', 
     const clock = new FalseClock(path.join(directory, 'clock'));
     const { env } = clock;
     cluster = await EtcdCluster.start();
-    storm = new Storm(cluster);
+    stress = new StressTest(cluster);
     // Longer leases than the processes of a busy machine ever wait for their turn.
-    for (let i = 0; i < 4; i += 1) storm.add({ url: cluster.url('storm', '?ttl=30'), env });
-    await storm.untilAllProgress();
+    for (let i = 0; i < 4; i += 1) stress.add({ url: cluster.url('stress', '?ttl=30'), env });
+    await stress.untilAllProgress();
     for (let round = 0; round < ROUNDS; round += 1) {
       for (const jump of JUMPS) {
         await clock.set(jump);
-        await storm.untilAllProgress();
+        await stress.untilAllProgress();
       }
     }
-    const ends = await storm.finish();
+    const ends = await stress.finish();
     expect(ends.map(({ lost }) => lost)).toEqual([0, 0, 0, 0]);
     // The last jump was seen.
     for (const { wallClock } of ends) expect(wallClock).toBeLessThan(Date.now() - 9 * DAY_MS);

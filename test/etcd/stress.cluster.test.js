@@ -1,7 +1,7 @@
 'use strict';
 
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
-const { Storm } = require('../support/storm.js');
+const { StressTest } = require('../support/stress.js');
 const { FenceJudge } = require('../support/fence-judge.js');
 const { ClusterGate } = require('../support/tcp-gate.js');
 
@@ -18,50 +18,50 @@ const LONG_TTL = '?ttl=60';
 const TOO_LONG_MS = 7_000;
 
 let cluster;
-let storm;
+let stress;
 
 /**
  * @param {object} options
  * @param {number} [options.size]  of the cluster
  * @param {string} [options.ttl]  of the sessions
- * @param {(url: string) => import('../support/storm.js').Place[]} [options.places]
+ * @param {(url: string) => import('../support/stress.js').Place[]} [options.places]
  */
 async function start({ size = 1, ttl = TTL, setups } = {}) {
   cluster = await EtcdCluster.start({ size });
-  storm = new Storm(cluster);
-  const url = cluster.url('storm', ttl);
+  stress = new StressTest(cluster);
+  const url = cluster.url('stress', ttl);
   const all = setups?.(url) ?? Array.from({ length: PROCESSES }, () => ({ url }));
-  for (const setup of all) storm.add(setup);
-  await storm.untilAllProgress();
+  for (const setup of all) stress.add(setup);
+  await stress.untilAllProgress();
 }
 
 /** @param {(round: number) => Promise<void>} harm */
 async function doHarm(harm) {
   for (let round = 0; round < ROUNDS; round += 1) {
     await harm(round);
-    await storm.untilProgress();
+    await stress.untilProgress();
   }
-  return storm.finish();
+  return stress.finish();
 }
 
 afterEach(async () => {
-  await storm?.stop();
+  await stress?.stop();
   await cluster?.stop();
-  [storm, cluster] = [];
+  [stress, cluster] = [];
 });
 
 const SIZES = [1, 3];
 
 test.each(SIZES)('processes are killed, members: %i', async (size) => {
   await start({ size });
-  await doHarm((round) => storm.killOne(round));
+  await doHarm((round) => stress.killOne(round));
 });
 
 test.each(SIZES)(
   'processes are stopped for longer than their leases live, members: %i',
   async (size) => {
     await start({ size });
-    await doHarm((round) => storm.pauseOne(storm.running[round % PROCESSES], TOO_LONG_MS));
+    await doHarm((round) => stress.pauseOne(stress.running[round % PROCESSES], TOO_LONG_MS));
   },
 );
 
@@ -75,7 +75,7 @@ test.each(LEASES)('the leader is killed and comes back: %s', async (_what, ttl) 
   const ends = await doHarm(async () => {
     const leader = await cluster.leader();
     await leader.kill();
-    await storm.untilProgress();
+    await stress.untilProgress();
     leader.start(cluster.members, 'existing');
     await cluster.untilHealthy();
   });
@@ -87,7 +87,7 @@ test.each(LEASES)('the leader is stopped for longer than an election: %s', async
   const ends = await doHarm(async () => {
     const leader = await cluster.leader();
     leader.signal('SIGSTOP');
-    await storm.untilProgress();
+    await stress.untilProgress();
     expect((await cluster.leader()).pid).not.toBe(leader.pid);
     leader.signal('SIGCONT');
     await cluster.untilHealthy();
@@ -99,19 +99,19 @@ test('every member is replaced by an empty one: no lock is lost', async () => {
   await start({ size: 3, ttl: LONG_TTL });
   for (const member of cluster.members) {
     await cluster.replace(member);
-    await storm.untilProgress();
+    await stress.untilProgress();
   }
-  const ends = await storm.finish();
+  const ends = await stress.finish();
   expect(ends.map(({ lost }) => lost)).toEqual([0, 0, 0, 0]);
 });
 
 test('tokens of authentication become invalid, again and again', async () => {
   cluster = await EtcdCluster.start({ extra: ['--bcrypt-cost', '4'] });
-  const asUser = await cluster.requireUser('storm');
-  storm = new Storm(cluster);
-  const url = asUser(cluster.url('storm', LONG_TTL));
-  for (let i = 0; i < PROCESSES; i += 1) storm.add({ url });
-  await storm.untilAllProgress();
+  const asUser = await cluster.requireUser('stress');
+  stress = new StressTest(cluster);
+  const url = asUser(cluster.url('stress', LONG_TTL));
+  for (let i = 0; i < PROCESSES; i += 1) stress.add({ url });
+  await stress.untilAllProgress();
   const [member] = cluster.members;
   const ends = await doHarm(async (round) => {
     for (let i = 0; i < 5; i += 1) {
@@ -121,12 +121,12 @@ test('tokens of authentication become invalid, again and again', async () => {
       await cluster.insist('user', 'grant-role', 'app', role);
       await cluster.insist('role', 'delete', role);
       await cluster.endTokens();
-      await storm.untilAllProgress();
+      await stress.untilAllProgress();
     }
     await member.kill(); // so does a new start of a member, which remembers none
     member.start(cluster.members, 'existing');
     await cluster.untilHealthy();
-    await storm.untilAllProgress();
+    await stress.untilAllProgress();
   });
   for (const { lost, authentications } of ends) {
     expect(lost).toBe(0);
@@ -137,7 +137,7 @@ test('tokens of authentication become invalid, again and again', async () => {
 
 test.each(SIZES)('all leases are revoked, members: %i', async (size) => {
   await start({ size });
-  const ends = await doHarm(() => storm.endSessions());
+  const ends = await doHarm(() => stress.endSessions());
   for (const { lost } of ends) expect(lost).toBeGreaterThan(0);
 });
 
@@ -148,22 +148,22 @@ test.each(SIZES)(
     await start({
       size,
       setups: () => {
-        const url = cluster.url('storm', LONG_TTL);
+        const url = cluster.url('stress', LONG_TTL);
         return [{ url }, { url }];
       },
     });
     try {
       gate = await ClusterGate.open(cluster);
-      const cut = { url: gate.url('storm', TTL), env: { HOLDFAST_DIR: storm.homeOf('cut off') } };
-      storm.add(cut);
-      storm.add(cut);
-      await storm.untilAllProgress();
+      const cut = { url: gate.url('stress', TTL), env: { HOLDFAST_DIR: stress.homeOf('cut off') } };
+      stress.add(cut);
+      stress.add(cut);
+      await stress.untilAllProgress();
       const ends = await doHarm(async () => {
         gate.shut();
         await sleep(TOO_LONG_MS);
-        await storm.untilProgress(); // of the others
+        await stress.untilProgress(); // of the others
         gate.unshut();
-        await storm.untilAllProgress();
+        await stress.untilAllProgress();
       });
       expect(ends.map(({ lost }) => lost > 0)).toEqual([false, false, true, true]);
     } finally {
@@ -176,9 +176,9 @@ test('all connections are reset, again and again', async () => {
   cluster = await EtcdCluster.start({ size: 3 });
   const gate = await ClusterGate.open(cluster);
   try {
-    storm = new Storm(cluster);
-    for (let i = 0; i < PROCESSES; i += 1) storm.add({ url: gate.url('storm', TTL) });
-    await storm.untilAllProgress();
+    stress = new StressTest(cluster);
+    for (let i = 0; i < PROCESSES; i += 1) stress.add({ url: gate.url('stress', TTL) });
+    await stress.untilAllProgress();
     const ends = await doHarm(async () => {
       for (let i = 0; i < 10; i += 1) {
         await sleep(200);
@@ -195,10 +195,10 @@ test('revisions are compacted away that a watch has not seen', async () => {
   cluster = await EtcdCluster.start();
   const gate = await ClusterGate.open(cluster);
   try {
-    storm = new Storm(cluster);
-    const late = { url: gate.url('storm', '?ttl=20'), isWatching: true };
-    for (const setup of [late, late, { url: cluster.url('storm', TTL) }]) storm.add(setup);
-    await storm.untilAllProgress();
+    stress = new StressTest(cluster);
+    const late = { url: gate.url('stress', '?ttl=20'), isWatching: true };
+    for (const setup of [late, late, { url: cluster.url('stress', TTL) }]) stress.add(setup);
+    await stress.untilAllProgress();
     const ends = await doHarm(async () => {
       gate.shut();
       await cluster.insist('put', 'something else', '');
@@ -206,7 +206,7 @@ test('revisions are compacted away that a watch has not seen', async () => {
       await cluster.insist('compact', String(await cluster.revision()));
       gate.reset();
       gate.unshut();
-      await storm.untilAllProgress();
+      await stress.untilAllProgress();
     });
     expect(ends.slice(0, 2).some(({ watch }) => watch.gaps > 0)).toBe(true);
   } finally {

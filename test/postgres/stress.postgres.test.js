@@ -6,8 +6,8 @@ const { fillFile } = require('../support/full-disk.js');
 const { lengthOf } = require('../support/lengths.js');
 const { PostgresCluster } = require('../support/postgres-cluster.js');
 const { PostgresFaults } = require('../support/postgres-faults.js');
-const { Storm } = require('../support/storm.js');
-const { drawFaults, generator } = require('../support/storm-faults.js');
+const { StressTest } = require('../support/stress.js');
+const { drawFaults, generator } = require('../support/stress-faults.js');
 const { ClusterGate } = require('../support/tcp-gate.js');
 const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
@@ -27,23 +27,23 @@ const FULL_ROUNDS = lengthOf('HOLDFAST_POSTGRES_ROUNDS', { whole: 5, part: 2 });
 let network;
 let cluster;
 let gate;
-let storm;
+let stress;
 afterEach(async () => {
-  await storm?.stop();
+  await stress?.stop();
   await gate?.close();
   await cluster?.stop();
   network?.stop();
-  [network, cluster, gate, storm] = [];
+  [network, cluster, gate, stress] = [];
 });
 
 /** @param {Partial<import('../support/postgres-faults.js').Equipment>} equipment */
 async function doHarm(equipment) {
-  const random = generator(storm.seed + 1);
+  const random = generator(stress.seed + 1);
   const faults = new PostgresFaults({
-    ...{ cluster, storm, random, tooLongMs: TOO_LONG_MS },
+    ...{ cluster, stress, random, tooLongMs: TOO_LONG_MS },
     ...equipment,
   });
-  return drawFaults(storm, faults.all, {
+  return drawFaults(stress, faults.all, {
     rounds: process.env.HOLDFAST_POSTGRES_ROUNDS,
     endsSessions: PostgresFaults.endsSessions,
     untilHealthy: () => cluster.untilHealthy(),
@@ -53,8 +53,8 @@ async function doHarm(equipment) {
 test('two faults at a time, drawn by lot', async () => {
   cluster = await PostgresCluster.start({ hasStandby: true });
   gate = await ClusterGate.open(cluster);
-  storm = new Storm(cluster);
-  for (let i = 0; i < PROCESSES; i += 1) storm.add({ url: gate.url('storm', QUERY) });
+  stress = new StressTest(cluster);
+  for (let i = 0; i < PROCESSES; i += 1) stress.add({ url: gate.url('stress', QUERY) });
   await doHarm({ gate });
 });
 
@@ -63,11 +63,11 @@ test('two faults at a time, drawn by lot', async () => {
   async () => {
     network = new TestNetwork();
     cluster = await PostgresCluster.start({ machine: network.addMachine() });
-    storm = new Storm(cluster);
+    stress = new StressTest(cluster);
     const clients = Array.from({ length: 2 }, () => network.addMachine());
     for (let i = 0; i < PROCESSES; i += 1) {
-      const env = { HOLDFAST_DIR: storm.homeOf(`machine ${i % 2}`) };
-      storm.add({ url: cluster.url('storm', QUERY), launch: clients[i % 2].launch, env });
+      const env = { HOLDFAST_DIR: stress.homeOf(`machine ${i % 2}`) };
+      stress.add({ url: cluster.url('stress', QUERY), launch: clients[i % 2].launch, env });
     }
     await doHarm({ clients });
   },
@@ -77,10 +77,10 @@ test('two faults at a time, drawn by lot', async () => {
   'the disk of the server is full, again and again',
   async () => {
     cluster = await PostgresCluster.start({ diskBytes: DISK_BYTES });
-    storm = new Storm(cluster);
-    const setup = { url: cluster.url('storm', QUERY), refusals: ['QuotaExceededError'] };
-    for (let i = 0; i < PROCESSES; i += 1) storm.add(setup);
-    await storm.untilAllProgress();
+    stress = new StressTest(cluster);
+    const setup = { url: cluster.url('stress', QUERY), refusals: ['QuotaExceededError'] };
+    for (let i = 0; i < PROCESSES; i += 1) stress.add(setup);
+    await stress.untilAllProgress();
     const filler = `${cluster.primary.disk}/filler`;
     for (let round = 0; round < FULL_ROUNDS; round += 1) {
       const known = cluster.primary.log.length;
@@ -89,8 +89,8 @@ test('two faults at a time, drawn by lot', async () => {
       await sleep(1_000);
       rmSync(filler);
       await cluster.primary.ensureStarted(); // a server that cannot write its log ends
-      await storm.untilAllProgress();
+      await stress.untilAllProgress();
     }
-    await storm.finish();
+    await stress.finish();
   },
 );

@@ -2,11 +2,11 @@
 
 const { sleep } = require('./etcd-cluster.js');
 const { slowDiskOf } = require('./slow-disk.js');
-const { cutOff, faultsOfClients } = require('./storm-faults.js');
+const { cutOff, faultsOfClients } = require('./stress-faults.js');
 
 /** Longer than an election takes. */
 const ELECTION_MS = 4_000;
-/** Longer than the leases of these storms live. */
+/** Longer than the leases of these stress tests live. */
 const TOO_LONG_MS = 7_000;
 
 /**
@@ -16,7 +16,7 @@ const TOO_LONG_MS = 7_000;
  * @property {boolean} [hasUsers]
  * @property {boolean} [canSlowDisks]
  *
- * @typedef {Omit<import('./storm-faults.js').Equipment, 'tooLongMs'> & EtcdEquipment} Equipment
+ * @typedef {Omit<import('./stress-faults.js').Equipment, 'tooLongMs'> & EtcdEquipment} Equipment
  */
 
 /**
@@ -35,7 +35,7 @@ class EtcdFaults {
     this.#with = equipment;
   }
 
-  /** Those that this equipment allows. @returns {import('./storm-faults.js').Faults} */
+  /** Those that this equipment allows. @returns {import('./stress-faults.js').Faults} */
   get all() {
     const { cluster, machineOf, hasUsers, canSlowDisks } = this.#with;
     return {

@@ -1,13 +1,13 @@
 'use strict';
 
 const { setTimeout: sleep } = require('node:timers/promises');
-const { faultsOfClients } = require('./storm-faults.js');
+const { faultsOfClients } = require('./stress-faults.js');
 
 /**
  * @typedef {object} PostgresEquipment
  * @property {import('./postgres-cluster.js').PostgresCluster} cluster
  *
- * @typedef {import('./storm-faults.js').Equipment & PostgresEquipment} Equipment
+ * @typedef {import('./stress-faults.js').Equipment & PostgresEquipment} Equipment
  */
 
 const SESSIONS_END = 'all sessions are ended';
@@ -26,7 +26,7 @@ class PostgresFaults {
     this.#with = equipment;
   }
 
-  /** Those that this equipment allows. @returns {import('./storm-faults.js').Faults} */
+  /** Those that this equipment allows. @returns {import('./stress-faults.js').Faults} */
   get all() {
     const { cluster, random, tooLongMs } = this.#with;
     const faults = {

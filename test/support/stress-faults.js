@@ -5,7 +5,7 @@ const { JUMPS } = require('./false-clock.js');
 
 /**
  * @typedef {object} Equipment
- * @property {import('./storm.js').Storm} storm
+ * @property {import('./stress.js').StressTest} stress
  * @property {(below: number) => number} random
  * @property {number} tooLongMs  longer than a session lives that is cut off
  * @property {import('./tcp-gate.js').ClusterGate} [gate]  between the processes and the cluster
@@ -21,11 +21,11 @@ const { JUMPS } = require('./false-clock.js');
  * @param {Equipment} equipment
  * @returns {Faults}
  */
-function faultsOfClients({ storm, random, tooLongMs, gate, clients, clock }) {
+function faultsOfClients({ stress, random, tooLongMs, gate, clients, clock }) {
   const pick = (/** @type {any[]} */ list) => list[random(list.length)];
   return {
-    'a process is killed': () => storm.killOne(random(storm.running.length)),
-    'a process is stopped': () => storm.pauseOne(pick(storm.running), tooLongMs),
+    'a process is killed': () => stress.killOne(random(stress.running.length)),
+    'a process is stopped': () => stress.pauseOne(pick(stress.running), tooLongMs),
     ...(gate && {
       'connections are reset': async () => {
         for (let i = 0; i < 5; i += 1) {
@@ -88,19 +88,19 @@ class Deck {
 }
 
 /**
- * Two faults at a time, drawn by lot from the seed of the storm; then the storm is judged.
- * @param {import('./storm.js').Storm} storm
+ * Two faults at a time, drawn by lot from the seed of the stress test, which is judged then.
+ * @param {import('./stress.js').StressTest} stress
  * @param {Faults} faults
  * @param {object} options
  * @param {string | undefined} options.rounds  how many pairs; else each fault happens at least once
  * @param {(name: string) => boolean} options.endsSessions  which the cluster has confirmed
  * @param {() => Promise<void>} options.untilHealthy
  */
-async function drawFaults(storm, faults, { rounds, endsSessions, untilHealthy }) {
+async function drawFaults(stress, faults, { rounds, endsSessions, untilHealthy }) {
   const names = Object.keys(faults);
-  const deck = new Deck(names, generator(storm.seed));
+  const deck = new Deck(names, generator(stress.seed));
   const drawn = new Set();
-  await storm.untilAllProgress();
+  await stress.untilAllProgress();
   for (let round = 0; round < Number(rounds ?? Math.ceil(names.length / 2)); round += 1) {
     const one = deck.draw();
     const pair = [one, deck.draw(one)];
@@ -110,10 +110,10 @@ async function drawFaults(storm, faults, { rounds, endsSessions, untilHealthy })
       await Promise.all(pair.map((name) => faults[name]()));
       await untilHealthy();
     };
-    await (pair.some(endsSessions) ? storm.excuseAllIn(harm) : harm());
-    await storm.untilAllProgress();
+    await (pair.some(endsSessions) ? stress.excuseAllIn(harm) : harm());
+    await stress.untilAllProgress();
   }
-  return { drawn, ends: await storm.finish() };
+  return { drawn, ends: await stress.finish() };
 }
 
 module.exports = { cutOff, drawFaults, faultsOfClients, generator };

@@ -1,8 +1,8 @@
 'use strict';
 
-// A process of a storm: takes locks until a message stops it, and does under each what a fenced
-// resource accepts or refuses. Then it sends the status of its session, and rests until a message
-// closes it.
+// A process of a stress test: takes locks until a message stops it, and does under each what a
+// fenced resource accepts or refuses. Then it sends the status of its session, and rests until a
+// message closes it.
 
 const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');

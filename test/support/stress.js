@@ -10,11 +10,11 @@ const { FencedResource } = require('./fenced-resource.js');
 
 const ROOT = path.join(__dirname, '..', '..');
 /** The second one is of earlier versions. */
-const PROGRAMS = ['storm-program.js', 'etcd-storm-program.js'];
+const PROGRAMS = ['stress-program.js', 'etcd-storm-program.js'];
 const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
 
 /**
- * @typedef {object} Place  where and how a process of a storm runs
+ * @typedef {object} Place  where and how a process of a stress test runs
  * @property {string} url
  * @property {object} [options]  of the backend
  * @property {string[]} [refusals]  the names of errors with which requests may reject
@@ -24,8 +24,8 @@ const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
  * @property {string} [tree]  the folder of another version of the project
  */
 
-/** One process of a storm. */
-class StormProcess {
+/** One process of a stress test. */
+class StressProcess {
   /** The status of its session at its rest; undefined as long as it takes locks. */
   status;
   ended;
@@ -82,12 +82,12 @@ class StormProcess {
  * Processes that take locks over a cluster while a test does harm to it or to them, and a resource
  * that judges the locks.
  */
-class Storm {
+class StressTest {
   #directory = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   #resource = new FencedResource(path.join(this.#directory, 'socket'));
   #started = 0;
   #cluster;
-  /** @type {StormProcess[]} */
+  /** @type {StressProcess[]} */
   running = [];
 
   /** @param {Cluster} cluster */
@@ -118,7 +118,7 @@ class Storm {
     const { env = {} } = setup;
     const home = env.HOLDFAST_DIR ?? this.homeOf('machine');
     const about = { socket: this.#resource.path, seed: seed + this.#started, home };
-    const added = new StormProcess(setup, about);
+    const added = new StressProcess(setup, about);
     this.running.push(added);
     this.pids.push(added.pid);
     return added;
@@ -141,7 +141,7 @@ class Storm {
     return this.add(setup);
   }
 
-  /** Stops a process for so long. @param {StormProcess} victim @param {number} ms */
+  /** Stops a process for so long. @param {StressProcess} victim @param {number} ms */
   async pauseOne(victim, ms) {
     this.judge.excuse(victim.pid);
     victim.child.kill('SIGSTOP');
@@ -207,4 +207,4 @@ class Storm {
   }
 }
 
-module.exports = { Storm };
+module.exports = { StressTest };
