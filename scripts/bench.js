@@ -2,7 +2,7 @@
 
 // npm run bench [-- --rounds N --json scenario…]: builds the addon, installs what it is compared
 // with, measures, and writes bench/RESULTS.md, and its figures in docs/alternatives.md.
-// `--group etcd` measures the scenarios of a cluster. `--compare REV` measures
+// `--group etcd` and `--group postgres` measure the scenarios of a server. `--compare REV` measures
 // another revision and this tree in turns, and writes nothing.
 
 const { readFileSync, writeFileSync } = require('node:fs');

@@ -1,7 +1,7 @@
 'use strict';
 
-// holdfast in a database in which many others listen, each to a separate channel: a notification
-// wakes them all.
+// holdfast in a database in which many others listen, each to another channel: a notification wakes
+// them all.
 
 const { LOOPBACK } = require('../harness/free-ports.js');
 const { open, serve: serveAlone, whyNot } = require('./holdfast-postgres.js');

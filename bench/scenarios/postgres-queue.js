@@ -5,7 +5,7 @@ const { measureSizes } = require('../harness/queues.js');
 const { open, serve, whyNot } = require('../peers/holdfast-postgres.js');
 
 const SIZES = [1_000, 10_000];
-const LEAST_REQUESTS = 10_000;
+const LEAST_REQUESTS = 3_000;
 /** Their requests take turns, so that each release hands the lock over to another session. */
 const SESSIONS = 4;
 
