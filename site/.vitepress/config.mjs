@@ -56,6 +56,7 @@ const sidebar = [
       page('Errors and warnings', '/docs/errors'),
       page('Command line', '/docs/command-line'),
       page('Metrics and traces', '/docs/seeing'),
+      page('Backends compared', '/docs/backends'),
       page('The broker', '/docs/broker'),
       page('Several machines: PostgreSQL', '/docs/postgres'),
       page('Several machines: etcd', '/docs/etcd'),
