@@ -3,7 +3,7 @@
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
 const { testBackendExtras } = require('./backend-extras-contract.js');
 const { testBackendWatch } = require('./backend-watch-contract.js');
-const { RecordedRequest } = require('./recorded-request.js');
+const { RecordedRequest, untilHeld } = require('./recorded-request.js');
 
 const infosOf = (infos, clientIds) =>
   infos.map(({ name, mode, clientId }) => [name, mode, clientIds.indexOf(clientId)]);
@@ -140,7 +140,8 @@ function describeBackendContract(title, open, about = {}) {
       const holder = makeRequest(first, GRANTED, 'a');
       const cancelled = makeRequest(first, QUEUED, 'a');
       const next = makeRequest(second, QUEUED, 'a');
-      first.release(holder); // grants the second request, which has still to be notified
+      first.release(holder);
+      untilHeld(first, 'a'); // by the second request, which has still to be notified
       first.cancel(cancelled);
       await next.until('granted');
       await settle();
@@ -152,6 +153,7 @@ function describeBackendContract(title, open, about = {}) {
       const holder = makeRequest(first, GRANTED, 'a');
       const victim = makeRequest(first, QUEUED, 'a');
       first.release(holder);
+      untilHeld(first, 'a');
       makeRequest(second, GRANTED, 'a', { steal: true });
       await victim.until('lost: stolen');
       await settle();
@@ -197,6 +199,7 @@ function describeBackendContract(title, open, about = {}) {
       const onItsWay = makeRequest(first, QUEUED, 'a');
       const other = makeRequest(second, QUEUED, 'a');
       first.release(holder);
+      untilHeld(first, 'a');
       first.close();
       await Promise.all([onItsWay.until('failed: AbortError'), other.until('granted')]);
       expect(onItsWay.notices).toEqual(['failed: AbortError']);

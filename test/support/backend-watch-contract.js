@@ -2,7 +2,7 @@
 
 const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
-const { makeRequest } = require('./recorded-request.js');
+const { makeRequest, untilHeld } = require('./recorded-request.js');
 
 const MAX = 100;
 
@@ -64,6 +64,7 @@ function testBackendWatch(agents) {
     const waiter = makeRequest(second, QUEUED, 'a');
     const watch = first.watch('a');
     first.release(holder);
+    untilHeld(first, 'a');
     second.cancel(waiter);
     expect(await typesOf(watch)).toEqual(['released', 'granted', 'released']);
     watch.close();

@@ -58,4 +58,9 @@ function makeRequest(backend, outcome, ...args) {
   return request;
 }
 
-module.exports = { RecordedRequest, makeRequest };
+/** Blocks until a request holds the lock: the releaser of a lock in etcd grants it later. */
+function untilHeld(backend, name) {
+  while (!backend.isLocked(name, 1));
+}
+
+module.exports = { RecordedRequest, makeRequest, untilHeld };
