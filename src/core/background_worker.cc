@@ -256,7 +256,7 @@ void BackgroundWorker::Stop() {
 void BackgroundWorker::Run() {
   constexpr int kMaxKeys = 32;
   std::array<uint64_t, kMaxKeys> keys{};
-  // The dead that a newcomer has found are reaped also if it leaves at once.
+  // The dead that a newcomer has found, until it leaves.
   peers_.Run(is_stopping_);
   for (;;) {
     const int count = death_watch_->Wait(SleepMs(), keys.data(), kMaxKeys);
