@@ -127,7 +127,7 @@ test('no turn of the loop takes up more than a few hundred requests of a client'
   const most = countPerTurn(BrokerTable.prototype, 'request');
   const t = machineNow();
   const requests = Array.from({ length: 5_000 }, (_, i) => [0, [i + 1, 'a', 0, t, null], 0, 0, t]);
-  client.hello('with many requests', requests);
+  client.handshake('with many requests', requests);
   expect(await client.call('isLocked', 'a', 1)).toBe(true);
   expect(BrokerTable.prototype.request).toHaveBeenCalledTimes(5_000);
   expect(most()).toBeLessThan(1_000);
