@@ -32,8 +32,7 @@ class QueuedWatch {
     for (const event of events) this.#events.push(event);
     const excess = this.#events.length - MAX_EVENTS;
     if (excess > 0) {
-      this.#events.splice(0, excess);
-      this.#lost += excess;
+      for (const { lost } of this.#events.splice(0, excess)) this.#lost += 1 + lost;
     }
     this.#wake?.();
   }

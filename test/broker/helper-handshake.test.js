@@ -8,7 +8,7 @@ const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { machineNow } = require('../../lib/backends/broker/machine-clock.js');
 const { STEAL } = require('../../lib/backends/broker/wire.js');
 const { openLockManager } = require('../../lib/index.js');
-const { removeLocks } = require('../support/broker-process.js');
+const { removeLocks, signalBroker, suspendBroker } = require('../support/broker-process.js');
 const { RawClient } = require('../support/raw-client.js');
 
 // The helper thread of a client reports the client's state to the broker, over a separate
@@ -16,6 +16,7 @@ const { RawClient } = require('../support/raw-client.js');
 // have no effect.
 
 let directory;
+let files;
 let locks;
 let main;
 let helper;
@@ -24,15 +25,15 @@ let client;
 let tests = 0;
 beforeAll(async () => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  files = new BrokerFiles('default', directory);
   locks = openLockManager({ backend: new BrokerBackend({ directory }) });
   await locks.query();
 });
 afterAll(() => {
   locks.close();
-  removeLocks(new BrokerFiles('default', directory));
+  removeLocks(files);
 });
 beforeEach(async () => {
-  const files = new BrokerFiles('default', directory);
   const epoch = files.readEpoch(files.highestEpoch());
   [main, helper] = await Promise.all([RawClient.open(epoch), RawClient.open(epoch)]);
   tests += 1;
@@ -54,6 +55,23 @@ const stateOf = (view, id, name, { t = 1, releasedAt = t } = {}) => [
   0,
   releasedAt,
 ];
+
+test('a session that has ended in order has not died, whichever connection ends last', async () => {
+  helper.handshake(client, [], { isHelper: true });
+  main.request(1, 'ended');
+  await main.next('g');
+  const watch = locks.watch('ended')[Symbol.asyncIterator]();
+  const ended = watch.next();
+  await locks.query(); // the broker knows of the watch
+  suspendBroker(files);
+  main.say('bye', machineNow());
+  main.close();
+  helper.close();
+  await new Promise((resolve) => setImmediate(resolve)); // the kernel has it all
+  signalBroker(files, 'SIGCONT');
+  expect((await ended).value).toMatchObject({ type: 'released', name: 'ended' });
+  await watch.return();
+});
 
 test('a lock that was granted after what it says is kept', async () => {
   main.request(1, 'a');

@@ -6,6 +6,7 @@ const path = require('node:path');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { BrokerTable } = require('../../lib/backends/broker/server/broker-table.js');
 const { Journal, readLastJournal } = require('../../lib/backends/broker/server/journal.js');
+const { IF_AVAILABLE, STEAL } = require('../../lib/backends/broker/wire.js');
 const { readLists } = require('../../lib/backends/local/lock-table.js');
 const { runAtOnce } = require('../../lib/sliced.js');
 
@@ -119,6 +120,20 @@ test('every beginning of a journal is a state in which no request excludes wrong
     const names = Array.from(table.snapshot().held, ({ name }) => name);
     expect(new Set(names).size).toBe(names.length); // all of these are exclusive, but one alone
   }
+});
+
+test.each([
+  ['steal', STEAL],
+  ['ifAvailable', IF_AVAILABLE],
+])('a request with %s whose grant was cut off is made again by its client', (_option, flags) => {
+  const known = [
+    ['S', 'one', DETAILS],
+    ['Q', 'one', 1, 'a', flags, 1, null],
+  ];
+  const next = open(1).table;
+  next.restore(known);
+  expect(view(inspect(next))).toEqual([[], []]);
+  expect(next.sessions.get('one').entries.size).toBe(0);
 });
 
 test('a loss that the client was notified of is forgotten, and noted once', () => {

@@ -98,6 +98,16 @@ if (!hasPooler) console.warn('Skipped: poolers: there is no pgbouncer (apt-get i
       expect(await examine(QUERY)).toEqual({ isUsable: true, problem: undefined });
     });
 
+    test('a pool without a spare connection is named in the reason', async () => {
+      await pooler.stop();
+      pooler = await Pooler.start(server, 'session', { default_pool_size: 1 });
+      const waiting = open(QUERY).request('a', { timeout: 5_000 }, () => {});
+      expect(await errorOf(waiting)).toEqual({
+        name: 'TimeoutError',
+        message: expect.stringMatching(/default_pool_size/),
+      });
+    });
+
     test('a killed client leaves its lock to the next one', async () => {
       const child = fork(TIMES, [pooler.url(QUERY), 'a'], { execArgv: [] });
       while ((await once(child, 'message'))[0].what !== 'granted');

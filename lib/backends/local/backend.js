@@ -87,7 +87,7 @@ class LocalBackend {
     if (entry === null) return MISSED;
     const id = this.#freeIds.pop() ?? this.#entries.length;
     this.#entries[id] = entry;
-    request.backendId = id;
+    request.backendId = entry.requestId = id;
     if (entry.isHeld) return GRANTED;
     this.#keepAlive.ref();
     return QUEUED;

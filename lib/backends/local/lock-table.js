@@ -117,6 +117,7 @@ class LockEntry {
     this.requestedAt = requestedAt;
     this.agent = agent;
     this.request = request;
+    this.requestId = request.backendId;
     this.resource = resource;
   }
 
@@ -173,7 +174,7 @@ class LockEntry {
       since: clock.toWall(requestedAt),
       waited: (isHeld ? grantedAt : now) - requestedAt,
       held: isHeld ? now - grantedAt : null,
-      requestId: request.backendId,
+      requestId: this.requestId,
       enclosingToken: extras?.enclosing === undefined ? null : tokenOf(extras.enclosing),
     };
   }

@@ -10,6 +10,8 @@ const MIN_VERSION = 130_000;
 const INSUFFICIENT_PRIVILEGE = '42501';
 /** PgBouncer with pool_mode = statement. */
 const NO_TRANSACTIONS = /transaction blocks not allowed/;
+/** Of `pg`, where a pooler has no server connection for a client. */
+const NO_ANSWER = /[Rr]ead timeout|timeout expired/;
 
 const ABOUT_SERVER = `
   SELECT pg_is_in_recovery() AS "isStandby", pg_backend_pid() AS pid,
@@ -80,7 +82,11 @@ async function keepsSession(client, other) {
     return (await pidOf(other)) !== pid && (await pidOf(client)) === pid;
   } catch (/** @type {any} */ error) {
     if (NO_TRANSACTIONS.test(error.message)) return false;
-    throw error;
+    if (!NO_ANSWER.test(error.message)) throw error;
+    throw new Error(
+      'the pooler has no spare connection, which shows that it keeps sessions: a larger default_pool_size',
+      { cause: error },
+    );
   } finally {
     other.connection.stream.destroy();
   }
@@ -127,6 +133,7 @@ async function connectTo(options, config, onEnd) {
     await checkServer(client, options);
     if (
       options.isPooled &&
+      !options.isPoolerChecked &&
       !(await keepsSession(client, new Client({ ...settings, query_timeout: ttlMs })))
     ) {
       throw invalidStateError(

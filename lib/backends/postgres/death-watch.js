@@ -114,7 +114,8 @@ class DeathWatch {
   }
 
   async #connect() {
-    const client = await connect(this.#options, () => {
+    const options = { ...this.#options, isPoolerChecked: true };
+    const client = await connect(options, () => {
       if (this.#client === client) this.#client = undefined;
     });
     await client.query(

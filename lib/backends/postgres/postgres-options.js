@@ -10,6 +10,7 @@ const { shownUrl } = require('../shown-url.js');
  * @property {string} bucket
  * @property {number} ttlMs
  * @property {boolean} isPooled  by a pooler that keeps sessions
+ * @property {boolean} [isPoolerChecked]  an earlier connection has checked that
  */
 
 /** @typedef {import('../../../types/postgres.d.ts').PostgresBackendOptions} GivenOptions */

@@ -665,12 +665,12 @@ class PostgresSession {
   /** Resolves when it is answered, or the session is lost. */
   #ping() {
     if (this.#pinging === undefined) {
-      this.#counts.keepAlives += 1;
       const end = () => {
         this.#pinging = undefined;
         if (this.#late.length > 0 && !this.isOver) void this.#ping(); // it was stopped once more
       };
-      this.#pinging = this.#call('ping', []).then(end, end);
+      const count = () => (this.#counts.keepAlives += 1);
+      this.#pinging = this.#call('ping', []).then(count).then(end, end);
     }
     return this.#pinging;
   }

@@ -30,7 +30,13 @@ function bootNow() {
   const offset = dateNow() - running;
   if (!(Math.abs(offset - wallOffset) <= MOVED_MS)) {
     wallOffset = offset; // first: a suspension from here on moves it again
-    bootOffset = uptime() * 1000 - threadsNow();
+    let before;
+    let up;
+    do {
+      before = threadsNow();
+      up = uptime() * 1000;
+    } while (threadsNow() - before > MOVED_MS); // a thread that was stopped in between
+    bootOffset = up - before;
   }
   return running + bootOffset;
 }

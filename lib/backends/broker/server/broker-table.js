@@ -54,6 +54,8 @@ class Session {
   outlet = undefined;
   /** How many connections it has, including its helper thread's. */
   connections = 0;
+  /** The time of its last step. */
+  lastT = 0;
   /**
    * Blocked threads, by the number of the request they wait for.
    * @type {Map<number, () => void>}
@@ -540,7 +542,23 @@ class BrokerTable {
       else if (kind === 'E') this.#restoreEnd(sessionId);
       else this.#restoreRequest(kind, this.sessions.get(sessionId), rest);
     }
+    this.#dropUndecided();
     this.#table.startHoldLimits();
+  }
+
+  /**
+   * A request that never waits has no grant, since the journal was cut in between: its client makes
+   * it again.
+   */
+  #dropUndecided() {
+    for (const session of this.sessions.values()) {
+      for (const [id, entry] of [...session.entries]) {
+        const { ifAvailable, steal } = entry.request;
+        if (!entry.isQueued || !(ifAvailable || steal)) continue;
+        this.#table.drop(entry);
+        session.drop(id);
+      }
+    }
   }
 
   /** @param {any[]} head  what is before: its version and number */

@@ -550,11 +550,11 @@ class Broker {
   }
 
   /**
+   * The end of a session is right after its last step: a later request of another client may have
+   * been made because the client was seen to be dead.
    * @param {ClientConnection} connection
-   * @param {number} t  of the last step of the connection: a request of others that is later may
-   *   have been made because the client was seen to be dead
    */
-  onClose(connection, t) {
+  onClose(connection) {
     this.#connections.delete(connection);
     this.#unsent.delete(connection);
     const { session } = connection;
@@ -562,7 +562,7 @@ class Broker {
       session.connections -= 1;
       if (session.outlet === connection) session.outlet = undefined;
       const end = () => session.isAway && this.#endLost(session);
-      if (session.isAway) this.addStep({ t, apply: end });
+      if (session.isAway) this.addStep({ t: session.lastT, apply: end });
     }
     this.#checkIdle();
   }

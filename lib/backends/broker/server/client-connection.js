@@ -174,6 +174,7 @@ async function sendAnswer(connection, call, value) {
     const pages = toPages(answer[key], unitsOf);
     let page = pages.next();
     for (; !page.done; page = pages.next()) {
+      if (connection.isClosed) return;
       connection.send(['p', call, key, page.value]);
       await connection.afterSending();
     }
@@ -239,6 +240,10 @@ class ClientConnection {
     this.flush();
   }
 
+  get isClosed() {
+    return this.#isClosed;
+  }
+
   /** @param {unknown[]} message */
   send(message) {
     if (this.#isClosed) return;
@@ -296,7 +301,7 @@ class ClientConnection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#socket.destroy();
-    this.#broker.onClose(this, this.#lastT);
+    this.#broker.onClose(this);
   }
 
   /** @param {any[]} message */
@@ -404,6 +409,7 @@ class ClientConnection {
     this.#lastT = Math.max(inOrder, this.#lastT);
     const { session } = this;
     const at = this.#lastT;
+    if (session !== undefined) session.lastT = Math.max(session.lastT, at);
     // A client that has disconnected in order would never release a lock granted to it later.
     this.#broker.addStep({ t: at, apply: () => !session?.isOver && apply(at) });
   }

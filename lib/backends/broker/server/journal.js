@@ -52,7 +52,7 @@ class PendingBytes {
  *   [D, session, id]                     is over
  *
  * Each record is true in any beginning of the file: a record that frees a lock is written before
- * the record that takes it.
+ * the record that takes it. Of a request that never waits, Q without G is dropped.
  */
 const VERSION = 2;
 
