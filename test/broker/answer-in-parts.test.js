@@ -26,6 +26,8 @@ let directory;
 let epoch;
 let server;
 let managers;
+/** Of a count of turns. @type {NodeJS.Immediate | undefined} */
+let immediate;
 beforeEach(async () => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   const files = new BrokerFiles('default', directory);
@@ -44,6 +46,7 @@ beforeEach(async () => {
 });
 afterEach(() => {
   jest.restoreAllMocks();
+  clearImmediate(immediate);
   for (const manager of Object.values(managers)) manager.close();
   server.close();
   fs.rmSync(directory, { recursive: true, force: true });
@@ -85,16 +88,12 @@ function countPerTurn(owner, method) {
     most = Math.max(most, inTurn);
     return original.apply(this, args);
   });
-  let immediate;
   const beginTurn = () => {
     inTurn = 0;
     immediate = setImmediate(beginTurn);
   };
   beginTurn();
-  return () => {
-    clearImmediate(immediate);
-    return most;
-  };
+  return () => most;
 }
 
 test('no turn of the loop makes more than a page of an inspection', async () => {
