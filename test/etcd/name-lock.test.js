@@ -120,6 +120,33 @@ test('a request leaves the queue; if its grant was faster, it is released', asyn
   expect(countOf(keys.base)).toBe(0);
 });
 
+test('requests that entered together, in doubt, are not written again if one is there', async () => {
+  const first = other.request(1);
+  await settle();
+  session.request(2, shared);
+  await settle();
+  session.changes = [];
+  let go;
+  void session.lock.after(() => new Promise((resolve) => (go = resolve)));
+  session.request(3, shared);
+  session.request(4);
+  go();
+  await settle();
+  const [{ carryOut, recover, resolve }] = session.changes.splice(0);
+  session.changes = undefined;
+  carryOut();
+  other.lock.end(first); // grants 2 and 3
+  await settle();
+  const thief = other.request(5, { steal: true });
+  await settle();
+  resolve((await recover()) ?? carryOut());
+  await settle();
+  expect(countOf(keys.queue)).toBe(1);
+  other.lock.end(thief);
+  await settle();
+  expect(session.notices.at(-1)).toBe('granted 4');
+});
+
 test('of requests that entered together each is granted in its turn', async () => {
   const first = session.request(1);
   await settle();

@@ -311,8 +311,12 @@ class NameLock {
     const isHolder = this.#holder !== undefined;
     const front = isHolder ? [getOldest(queue, HEADS)] : [];
     const entering = this.#session.change([], [...puts, ...front], [], async () => {
-      const found = await this.#find(requests[0]);
-      return found && { isInDoubt: true, revision: found.revision };
+      // They enter together; some may have been granted and stolen since.
+      for (const request of requests) {
+        const found = await this.#find(request);
+        if (found !== undefined) return { isInDoubt: true, revision: found.revision };
+      }
+      return undefined;
     });
     const entered = await this.#unlessRefused(requests, entering);
     if (entered === undefined) return;
