@@ -175,6 +175,30 @@ test('a waiter whose releaser has died finds out, and grants itself the lock', a
   expect(other.notices).toEqual(['queued 2', 'granted 2']);
 });
 
+test('a waiter checks again if a steal came between its check and its grant', async () => {
+  session.request(1);
+  await settle();
+  other.request(2);
+  await settle();
+  etcd.keys.delete([...etcd.keys.keys()].find((key) => key.startsWith(keys.held)));
+  const read = other.read.bind(other);
+  other.read = async (ops) => {
+    other.read = read;
+    const answer = await read(ops);
+    session.request(3, { steal: true });
+    await settle();
+    return answer;
+  };
+  const blocker = await new Promise((resolve) => {
+    const { add } = other.watches;
+    other.watches.add = (watched) => {
+      resolve(watched.key);
+      return add(watched);
+    };
+  });
+  expect(blocker).toBe(keys.heldExclusive);
+});
+
 test('a waiter behind another one watches the place of that one', async () => {
   session.request(1);
   await settle();

@@ -747,14 +747,20 @@ class NameLock {
     return { isThere: isCreatedAt(queued, created), ops };
   }
 
-  /** Serves the queue, if the session that should do it may have no room, or may have ended. */
-  async #serveIfPossible(/** @type {any[] | undefined} */ responses) {
+  /**
+   * Serves the queue, if the session that should do it may have no room, or may have ended.
+   * @param {any[] | undefined} responses  to the operations of #front()
+   * @returns {Promise<boolean>} false: the cluster had no room; a check follows
+   */
+  async #serveIfPossible(responses) {
     try {
       await this.#serve(responses);
+      return true;
     } catch (error) {
       const { isForSpace, isLeaseGone } = /** @type {EtcdError} */ (error);
       if (!isForSpace && !isLeaseGone) throw error;
       this.#checkLater(NO_ROOM_MS * (0.5 + Math.random()));
+      return false;
     }
   }
 
@@ -772,8 +778,11 @@ class NameLock {
     const blocker = await this.#findBlocker(request);
     if (request.phase !== WAITING) return this.#checkLater();
     // When the watch has become ready, the next check follows.
-    if (blocker === undefined) await this.#serveIfPossible(undefined);
-    else if (this.#watch?.key !== blocker.key) this.#watchFor(blocker);
+    if (blocker !== undefined) {
+      if (this.#watch?.key !== blocker.key) this.#watchFor(blocker);
+    } else if ((await this.#serveIfPossible(undefined)) && this.#waiting.has(request)) {
+      this.#checkLater(); // a steal may have been faster than the grant
+    }
   }
 
   /**
