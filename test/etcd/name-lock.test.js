@@ -54,6 +54,21 @@ describe('a release', () => {
     expect(etcd.revision).toBe(before + 1);
   });
 
+  test('to the exclusive request that is known as the next one does not read the queue', async () => {
+    const first = session.request(1);
+    await settle();
+    other.request(2);
+    await settle();
+    session.request(3);
+    await settle();
+    const before = etcd.sortedReads;
+    session.request(4);
+    await settle();
+    session.lock.end(first);
+    await settle();
+    expect([etcd.sortedReads, other.notices.at(-1)]).toEqual([before, 'granted 2']);
+  });
+
   test('of a lock whose next request has gone grants it to the one after', async () => {
     const first = session.request(1);
     await settle();
@@ -137,12 +152,12 @@ test('requests that entered together, in doubt, are not written again if one is 
   carryOut();
   other.lock.end(first); // grants 2 and 3
   await settle();
-  const thief = other.request(5, { steal: true });
+  const stealer = other.request(5, { steal: true });
   await settle();
   resolve((await recover()) ?? carryOut());
   await settle();
   expect(countOf(keys.queue)).toBe(1);
-  other.lock.end(thief);
+  other.lock.end(stealer);
   await settle();
   expect(session.notices.at(-1)).toBe('granted 4');
 });

@@ -21,6 +21,8 @@ function within({ key, range_end: end }) {
 
 class PlayedEtcd {
   revision = 0;
+  /** Reads of the oldest or newest keys of a range: the cluster sorts all keys of the range. */
+  sortedReads = 0;
   /** @type {Map<string, { value: Buffer, created: number, changed: number }>} */
   keys = new Map();
   /** @type {((key: string, value: string, revision: string) => void)[]} */
@@ -70,6 +72,7 @@ class PlayedEtcd {
   }
 
   #read({ limit, sort_order: order, min_create_revision, max_create_revision, ...range }) {
+    if (order !== undefined) this.sortedReads += 1;
     const [min, max] = [Number(min_create_revision ?? 0), Number(max_create_revision ?? Infinity)];
     const all = this.#find(range).filter(([, { created }]) => created >= min && created <= max);
     all.sort(([, a], [, b]) => a.created - b.created);

@@ -103,6 +103,8 @@ class EtcdRequest {
 const GROUP = 50;
 /** So many requests of the queue are read at once. */
 const HEADS = 4;
+/** The operations of #front(). */
+const FRONT = 3;
 /** After this time a waiter checks its blocker. */
 const CHECK_AFTER_MS = 200;
 /** Between two tries if the cluster has no room for a grant, on average. */
@@ -308,8 +310,8 @@ class NameLock {
     this.#session.identify(requests);
     const { queue } = this.#keys;
     const puts = requests.map((it) => this.#putQueue(it));
-    const isHolder = this.#holder !== undefined;
-    const front = isHolder ? [getOldest(queue, HEADS)] : [];
+    const isNextUnknown = this.#holder !== undefined && this.#next === undefined;
+    const front = isNextUnknown ? [getOldest(queue, HEADS)] : [];
     const entering = this.#session.change([], [...puts, ...front], [], async () => {
       // They enter together; some may have been granted and stolen since.
       for (const request of requests) {
@@ -323,7 +325,7 @@ class NameLock {
     this.#wait(requests, entered.revision);
     if (entered.isInDoubt) {
       for (const request of requests) await this.#reread(request);
-    } else if (isHolder && this.#holder !== undefined) {
+    } else if (isNextUnknown && this.#holder !== undefined) {
       [this.#next] = await this.#toHeads(entered.responses.at(-1));
     }
   }
@@ -491,16 +493,18 @@ class NameLock {
       const isStolen = held.has(request) && answer?.response_txn.succeeded === false;
       this.#finish(request, why, isStolen);
     }
-    this.#checkLater();
     if (known.length === 0) return;
-    const front = answers.length === 0 ? undefined : answers.slice(known.length, known.length + 3);
-    await this.#serveIfPossible(front);
+    this.#checkLater();
+    const end = known.length + FRONT;
+    const front = answers.length === 0 ? undefined : answers.slice(known.length, end);
+    if (front?.length !== 0) await this.#serveIfPossible(front);
   }
 
   /**
    * @param {EtcdRequest[]} requests
    * @param {Why} why
-   * @returns {Promise<any[]>} the answers, and those to #front(); none: not known
+   * @returns {Promise<any[]>} the answers, and those to #front(), except after a hand-off to an
+   *   exclusive request; none: not known
    */
   async #remove(requests, why) {
     const { lease, leaseId } = this.#session;
@@ -513,20 +517,20 @@ class NameLock {
       return { responses: [] };
     };
     const change = (/** @type {object[]} */ removals) =>
-      this.#session.change([], [...removals, ...this.#front(), ...extra], [], recover);
+      this.#session.change([], [...removals, ...extra], [], recover);
     const next = this.#next;
-    const plain = requests.map((request) => this.#toRemoval(request));
+    const plain = [...requests.map((request) => this.#toRemoval(request)), ...this.#front()];
     const isHandOff = next !== undefined && requests.length === 1 && requests[0] === this.#holder;
     try {
       if (!isHandOff) return (await change(plain)).responses;
       const answer = await change([this.#toHandOff(requests[0], next)]);
-      const [handOff, ...front] = answer.responses;
+      const [handOff] = answer.responses;
       if (handOff === undefined) return [];
       const { succeeded, responses } = handOff.response_txn;
-      if (!succeeded) return [responses[0], ...front];
+      if (!succeeded) return responses;
       const own = this.#ownOf(next);
       if (own !== undefined) this.#hold(own, answer.revision);
-      return [handOff, ...front];
+      return next.class === 'x' ? [handOff] : [handOff, ...responses.slice(-FRONT)];
     } catch (error) {
       const { isForSpace, isLeaseGone } = /** @type {EtcdError} */ (error);
       if (!isForSpace && !isLeaseGone) throw error;
@@ -544,15 +548,17 @@ class NameLock {
   }
 
   /**
-   * If the next request is gone, only the lock is released.
+   * If the next request is gone, only the lock is released. The front is read only if a grant may
+   * follow: in a long queue the cluster sorts all of its keys for that.
    * @param {EtcdRequest} request  the exclusive holder
    * @param {Waiter} next
    */
   #toHandOff(request, next) {
     const isHeld = isCreatedAt(this.#heldKey(request), request.token);
     const { isThere, ops } = this.#toGrant(next);
-    const give = [remove(this.#heldKey(request)), ...ops];
-    return nested([isHeld, isThere], give, [this.#toRemoval(request)]);
+    const front = next.class === 'x' ? [] : this.#front();
+    const give = [remove(this.#heldKey(request)), ...ops, ...front];
+    return nested([isHeld, isThere], give, [this.#toRemoval(request), ...this.#front()]);
   }
 
   /**
