@@ -3,7 +3,7 @@
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
 const { testBackendExtras } = require('./backend-extras-contract.js');
 const { testBackendWatch } = require('./backend-watch-contract.js');
-const { RecordedRequest, untilHeld } = require('./recorded-request.js');
+const { RecordedRequest, isHeld, untilHeld } = require('./recorded-request.js');
 
 const infosOf = (infos, clientIds) =>
   infos.map(({ name, mode, clientId }) => [name, mode, clientIds.indexOf(clientId)]);
@@ -16,9 +16,11 @@ const infosOf = (infos, clientIds) =>
  * @param {() => void} [about.cleanUp]
  * @param {number} [about.most]  requests at a time: of a backend that answers late, few
  * @param {number} [about.comfortableMs]  longer than two statements take
+ * @param {boolean} [about.grantsLater]  than the release, not with it
  */
 function describeBackendContract(title, open, about = {}) {
-  const { cleanUp = () => {}, most = 3_000, comfortableMs = 250 } = about;
+  const { cleanUp = () => {}, most = 3_000, comfortableMs = 250, grantsLater = false } = about;
+  const checkHeld = grantsLater ? untilHeld : isHeld;
 
   describe(title, () => {
     let first;
@@ -141,7 +143,7 @@ function describeBackendContract(title, open, about = {}) {
       const cancelled = makeRequest(first, QUEUED, 'a');
       const next = makeRequest(second, QUEUED, 'a');
       first.release(holder);
-      untilHeld(first, 'a'); // by the second request, which has still to be notified
+      checkHeld(first, 'a'); // by the second request, which has still to be notified
       first.cancel(cancelled);
       await next.until('granted');
       await settle();
@@ -153,7 +155,7 @@ function describeBackendContract(title, open, about = {}) {
       const holder = makeRequest(first, GRANTED, 'a');
       const victim = makeRequest(first, QUEUED, 'a');
       first.release(holder);
-      untilHeld(first, 'a');
+      checkHeld(first, 'a');
       makeRequest(second, GRANTED, 'a', { steal: true });
       await victim.until('lost: stolen');
       await settle();
@@ -199,7 +201,7 @@ function describeBackendContract(title, open, about = {}) {
       const onItsWay = makeRequest(first, QUEUED, 'a');
       const other = makeRequest(second, QUEUED, 'a');
       first.release(holder);
-      untilHeld(first, 'a');
+      checkHeld(first, 'a');
       first.close();
       await Promise.all([onItsWay.until('failed: AbortError'), other.until('granted')]);
       expect(onItsWay.notices).toEqual(['failed: AbortError']);
@@ -240,9 +242,9 @@ function describeBackendContract(title, open, about = {}) {
     });
 
     describe('beyond the standard', () =>
-      testBackendExtras(() => ({ first, second }), comfortableMs));
+      testBackendExtras(() => ({ first, second }), { comfortableMs, checkHeld }));
 
-    describe('watch()', () => testBackendWatch(() => ({ first, second })));
+    describe('watch()', () => testBackendWatch(() => ({ first, second }), checkHeld));
   });
 }
 

@@ -2,15 +2,16 @@
 
 const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
-const { makeRequest, untilHeld } = require('./recorded-request.js');
+const { makeRequest } = require('./recorded-request.js');
 
 const MAX = 100;
 
 /**
  * The events of a backend for watchers, as tests.
  * @param {() => { first: object, second: object }} agents  two agents of an empty bucket
+ * @param {(backend: object, name: string) => void} checkHeld  after a release
  */
-function testBackendWatch(agents) {
+function testBackendWatch(agents, checkHeld) {
   let first;
   let second;
   beforeEach(() => {
@@ -64,7 +65,7 @@ function testBackendWatch(agents) {
     const waiter = makeRequest(second, QUEUED, 'a');
     const watch = first.watch('a');
     first.release(holder);
-    untilHeld(first, 'a');
+    checkHeld(first, 'a');
     second.cancel(waiter);
     expect(await typesOf(watch)).toEqual(['released', 'granted', 'released']);
     watch.close();

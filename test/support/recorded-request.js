@@ -58,9 +58,14 @@ function makeRequest(backend, outcome, ...args) {
   return request;
 }
 
-/** Blocks until a request holds the lock: the releaser of a lock in etcd grants it later. */
-function untilHeld(backend, name) {
-  while (!backend.isLocked(name, 1));
+/** A request holds the lock, without a wait. */
+function isHeld(backend, name) {
+  expect(backend.isLocked(name)).toBe(true);
 }
 
-module.exports = { RecordedRequest, makeRequest, untilHeld };
+/** Blocks until a request holds the lock: the releaser of a lock in etcd grants it later. */
+function untilHeld(backend, name) {
+  while (!backend.isLocked(name));
+}
+
+module.exports = { RecordedRequest, isHeld, makeRequest, untilHeld };
