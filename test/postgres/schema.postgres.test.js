@@ -54,17 +54,25 @@ describe('enter', () => {
     expect(await one.locked()).toEqual([1, 0]);
   });
 
-  test('waits for the row directly ahead', async () => {
+  test('names the holder to the first request that waits, and to none behind it', async () => {
     const [one, two, three] = await openMany(3);
     await one.enter();
     expect(await two.enter()).toEqual([waits(one), 1]);
-    expect(await three.enter()).toEqual([waits(two), 1]);
+    expect(await three.enter()).toEqual(['w 0', 1]);
   });
 
-  test('has no blocker behind a request of the same session', async () => {
+  test('names no holder of the same session', async () => {
     const [one] = await openMany(1);
     await one.enter();
     expect(await one.enter()).toEqual(['w 0', 2]);
+  });
+
+  test("names the holder to another session's request behind those of the holder's own", async () => {
+    const [one, two, three] = await openMany(3);
+    for (let count = 0; count < 3; count += 1) await one.enter();
+    expect(await two.enter()).toEqual([waits(one), 1]);
+    expect(await two.enter()).toEqual(['w 0', 2]);
+    expect(await three.enter()).toEqual(['w 0', 1]);
   });
 
   test('shares with shared holders, and not past a waiting request', async () => {
@@ -72,8 +80,8 @@ describe('enter', () => {
     await one.enter(SHARED);
     expect(await two.enter(SHARED)).toEqual([GRANTED, 1]);
     expect(await one.locked()).toEqual([0, 2]);
-    expect(await one.enter()).toEqual([waits(two), 2]);
-    expect(await three.enter(SHARED)).toEqual([waits(one), 1]);
+    expect(await two.enter()).toEqual([waits(one), 2]);
+    expect(await three.enter(SHARED)).toEqual(['w 0', 1]);
   });
 
   test('keeps to the limit of shared holders', async () => {
@@ -118,7 +126,7 @@ describe('leave', () => {
     await two.leave(2);
     await two.leave(3);
     expect(await two.notes()).toEqual([granted(4)]);
-    expect(await three.notes()).toEqual([]);
+    expect(await three.notes()).toEqual([`b 1 ${two.session}`]);
   });
 
   test('has no effect the second time', async () => {
@@ -158,19 +166,60 @@ describe('leave', () => {
     await two.enter();
     await three.enter(SHARED);
     await two.leave(2);
-    expect(await three.notes()).toEqual([`b 1 ${two.session}`]);
+    expect(await three.notes()).toEqual([]);
   });
 
-  test('of shared holders changes the blocker only if the last one leaves', async () => {
+  test('of shared holders changes the blocker only if the first one leaves', async () => {
     const [one, two, three, four] = await openMany(4);
     for (const holder of [one, two, three]) await holder.enter(SHARED);
-    expect(await four.enter()).toEqual([waits(three), 1]);
+    expect(await four.enter()).toEqual([waits(one), 1]);
     await two.leave(1);
     expect(await four.notes()).toEqual([]);
-    await three.leave(1);
-    expect(await four.notes()).toEqual([`b 1 ${one.session}`]);
     await one.leave(1);
+    expect(await four.notes()).toEqual([`b 1 ${three.session}`]);
+    await three.leave(1);
     expect(await four.notes()).toEqual([granted(1)]);
+  });
+
+  test('notifies the request behind the granted one of its blocker', async () => {
+    const [one, two, three, four] = await openMany(4);
+    for (const session of [one, two, three, four]) await session.enter();
+    await one.leave(1);
+    expect(await three.notes()).toEqual([`b 1 ${two.session}`]);
+    expect(await four.notes()).toEqual([]);
+  });
+
+  test('that grants a request of the same session notifies no other', async () => {
+    const [one, two] = await openMany(2);
+    await one.enter();
+    await one.enter();
+    await one.enter();
+    expect(await two.enter()).toEqual([waits(one), 1]);
+    await one.leave(1);
+    await one.leave(2);
+    expect(await two.notes()).toEqual([]);
+    await one.leave(3);
+    expect(await two.notes()).toEqual([granted(1)]);
+  });
+
+  test('that grants the first request past a limit notifies the next of the blocker', async () => {
+    const [one, two, three, four] = await openMany(4);
+    const limited = { ...SHARED, limit: 2 };
+    for (const session of [one, two, three]) await session.enter(limited);
+    expect(await four.enter()).toEqual(['w 0', 1]);
+    await two.leave(1);
+    expect(await three.notes()).toEqual([granted(1)]);
+    expect(await four.notes()).toEqual([`b 1 ${one.session}`]);
+  });
+
+  test('of the request that has the blocker notifies the next one of it', async () => {
+    const [one, two, three] = await openMany(3);
+    await one.enter();
+    await one.enter();
+    await two.enter();
+    await three.enter();
+    await two.leave(1);
+    expect(await three.notes()).toEqual([`b 1 ${one.session}`]);
   });
 });
 
@@ -340,21 +389,29 @@ describe('a session that has died', () => {
     await two.die(one);
     await one.leave(1);
     expect(await three.notes()).toEqual([granted(1)]);
-    expect(await four.notes()).toEqual([]);
+    expect(await four.notes()).toEqual([`b 1 ${three.session}`]);
   });
 
   test('after its grant is the blocker of the next one', async () => {
     const [one, two, three] = await openMany(3);
     await one.enter();
     await two.enter();
-    expect(await three.enter()).toEqual([waits(two), 1]);
+    await three.enter();
     await one.leave(1); // grants to a session that dies before it reads it
     await two.die(three);
     await three.bury(two.session);
-    expect(await three.notes()).toEqual([granted(1)]);
+    expect(await three.notes()).toEqual([`b 1 ${two.session}`, granted(1)]);
   });
 
-  test('in the middle of a queue is replaced as a blocker', async () => {
+  test('is not notified of a blocker: the next one is', async () => {
+    const [one, two, three, four] = await openMany(4);
+    for (const session of [one, two, three, four]) await session.enter();
+    await three.die(one);
+    await one.leave(1);
+    expect(await four.notes()).toEqual([`b 1 ${two.session}`]);
+  });
+
+  test('first in a queue is replaced by the next one', async () => {
     const [one, two, three, four] = await openMany(4);
     await one.enter();
     await two.enter();
@@ -376,7 +433,8 @@ describe('a session that has died', () => {
     await one.die(two);
     expect(await Promise.all([two.bury(one.session), three.bury(one.session)])).toEqual([0, 0]);
     expect(await two.notes()).toHaveLength(keys.length);
-    expect(await three.notes()).toEqual([]);
+    const blockers = (await three.notes()).map((note) => note.replace(/\d+/, 'n'));
+    expect(new Set(blockers)).toEqual(new Set([`b n ${two.session}`]));
   });
 
   test('with many names is buried 50 names at a time', async () => {

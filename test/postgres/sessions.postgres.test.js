@@ -86,6 +86,33 @@ describe('a holder is killed', () => {
     expect(await granted).toBe('granted');
   });
 
+  test('the first waiter is killed, too', async () => {
+    const actors = await Promise.all([1, 2, 3].map(() => bucket.open('process')));
+    const [holder, first, second] = actors;
+    await holder.hold('a');
+    await first.request('a');
+    await untilPending(1);
+    const last = await second.request('a');
+    await untilPending(2);
+    first.endBy('SIGKILL');
+    holder.endBy('SIGKILL');
+    await last.granted;
+  });
+
+  test('the first waiter was killed before', async () => {
+    const actors = await Promise.all([1, 2, 3].map(() => bucket.open('process')));
+    const [holder, first, second] = actors;
+    await holder.hold('a');
+    await first.request('a');
+    await untilPending(1);
+    const last = await second.request('a');
+    await untilPending(2);
+    first.endBy('SIGKILL');
+    while ((await bucket.locks.query()).pending.length > 1);
+    holder.endBy('SIGKILL');
+    await last.granted;
+  });
+
   test('a waiter in the middle of the queue', async () => {
     const release = await bucket.hold('a');
     const actors = await Promise.all([1, 2].map(() => bucket.open('process')));

@@ -76,6 +76,15 @@ class SqlSession {
     return this.call('bury', this.bucket, session, this.session, this.epoch);
   }
 
+  /** As a session that waits does once a second. */
+  async sweep() {
+    const text = 'SELECT key, session FROM holdfast.overdue($1, $2)';
+    for (const { key, session } of await this.rows(text, [this.bucket, this.session])) {
+      if (session === null) await this.expire(key);
+      else await this.bury(session);
+    }
+  }
+
   expire(key = 'key') {
     return this.call('expire', this.bucket, key, this.session, this.epoch);
   }

@@ -24,15 +24,17 @@
 //     of a dead session never becomes one of a living session.
 //  4. In a name, the ticket of each held row is smaller than the ticket of each waiting row. A
 //     request is granted only if no waiting row has a smaller ticket; a stealer takes the ticket
-//     before the first waiting one. The blocker of a waiting row is the row directly ahead: the one
-//     with the greatest smaller ticket that is not gone.
+//     before the first waiting one.
 //  5. After each call, the holders of a name are one exclusive row, or shared rows. The first
 //     waiting row is not grantable, unless a hold limit has passed or a session has died since.
-//  6. The session of a waiting row is notified of the session of its blocker: by the answer of
-//     enter(), and by `b` after each change. It waits for the blocker's advisory lock, shared, and
-//     then calls bury(). So it does not matter at which moment a session dies: also if it dies
-//     between the check and the commit of its grant, or with a notification on its way, it is the
-//     blocker of the next row.
+//  6. The blocker of a name is its first holder. The watcher is the first waiting row of another
+//     session than the blocker's. Its session is notified of the session of the blocker: by the
+//     answer of enter(), or by `b` of the call that changed the blocker or the watcher, and has
+//     found the watcher's session alive. It waits for the blocker's advisory lock, shared, and then
+//     calls bury(). So it does not matter at which moment the blocker dies: also if it dies between
+//     the check and the commit of its grant, or with a notification on its way. A session may watch
+//     without need, or longer than needed: bury() checks. The other deaths of a name - of another
+//     holder, of the watcher, of both - are found by the sweep of each session that waits for it.
 //  7. Tokens rise with the grants of a name. A token is epoch * 2^32 + counter; the counter is read
 //     under the lock of the name. The epoch is decided once in the life of the unlogged tables,
 //     which a crash and a fail-over empty: above every earlier epoch, not below the seconds since
@@ -52,13 +54,13 @@
 //
 //   g <number> <token>          the request holds the lock
 //   l <number> stolen|expired   it has lost the lock
-//   b <number> <session> <ms>   its blocker; 0: a request of the same session. The first
-//                               waiting request gets the time to the next hold limit, or nothing
+//   b <number> <session> <ms>   it is the watcher: the blocker, and the time to the next hold
+//                               limit, or nothing
 //
 // Events of a bucket, if a session watches it: on `holdfast_w_<16 digits of the bucket's md5>`, as
 // JSON, or as @<id> if it is too long: then event(id) returns it.
 
-const VERSION = 1;
+const VERSION = 2;
 
 const SCHEMA = `
 CREATE SCHEMA IF NOT EXISTS holdfast;
@@ -213,28 +215,6 @@ BEGIN
   );
 END $$;
 
--- Notifies the session of a waiting request of its blocker.
-CREATE OR REPLACE FUNCTION holdfast.notify_blocker(in_bucket text, in_key text, in_ticket bigint)
-RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  waiting record;
-  ahead record;
-BEGIN
-  SELECT r.session, r.number INTO waiting FROM holdfast.requests r
-  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket = in_ticket AND r.state = 'w';
-  SELECT r.session, r.state INTO ahead FROM holdfast.requests r
-  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < in_ticket AND r.state <> 'g'
-  ORDER BY r.ticket DESC LIMIT 1;
-  PERFORM pg_notify(
-    'holdfast_' || waiting.session,
-    concat_ws(
-      ' ', 'b', waiting.number,
-      CASE WHEN ahead.session <> waiting.session THEN ahead.session ELSE 0 END,
-      CASE WHEN ahead.state = 'h' THEN holdfast.next_limit(in_bucket, in_key) END
-    )
-  );
-END $$;
-
 -- Takes a lock from its holder: the row of a dead session is deleted, else it is gone.
 CREATE OR REPLACE FUNCTION holdfast.lose(
   in_bucket text, in_key text, own int, in_reason text,
@@ -254,19 +234,22 @@ BEGIN
 END $$;
 
 -- Standard: Web Locks, "process the lock request queue", for the waiting rows behind a ticket; none
--- is before it. Deletes the rows of dead sessions at the head. in_holders is 0 if it is known that
--- there are none. in_changed: the first waiting row has another blocker than before. Epoch 0 grants
--- nothing. Returns whether it granted or deleted a row.
+-- is before it. Deletes the rows of dead sessions at the head, grants, and notifies the watcher
+-- (invariant 6). in_holders is 0 if it is known that there are none. in_known: the session that the
+-- watcher was notified of; null: not known. Epoch 0 grants nothing. Returns whether it granted or
+-- deleted a row.
 CREATE OR REPLACE FUNCTION holdfast.serve(
   in_bucket text, in_key text, own int, in_epoch bigint,
-  in_after bigint, in_holders int, in_changed boolean
+  in_after bigint, in_holders int, in_known int
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   waiting record;
   exclusive int := in_holders;
   shared int := in_holders;
+  blocker int;
+  limit_ms float8; -- until the next hold limit
+  known int := in_known;
   after_ticket bigint := in_after;
-  changed boolean := in_changed; -- whether the first waiting row is to be notified
   has_served boolean := false;
   new_token bigint;
   is_watched boolean;
@@ -286,13 +269,15 @@ BEGIN
         in_bucket, in_key, own, 'died', waiting.session, waiting.number, waiting.mode, NULL
       );
       has_served := true;
-      changed := true;
+      known := NULL;
       CONTINUE;
     END IF;
 
     IF exclusive IS NULL THEN
-      SELECT count(*) FILTER (WHERE r.mode = 'x'), count(*) FILTER (WHERE r.mode = 's')
-      INTO exclusive, shared FROM holdfast.requests r
+      SELECT count(*) FILTER (WHERE r.mode = 'x'), count(*) FILTER (WHERE r.mode = 's'),
+        (array_agg(r.session ORDER BY r.ticket))[1],
+        extract(epoch FROM min(r.hold_until) - clock_timestamp()) * 1000
+      INTO exclusive, shared, blocker, limit_ms FROM holdfast.requests r
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < waiting.ticket AND r.state = 'h';
     END IF;
     -- lib/backends/grantable.js
@@ -322,15 +307,26 @@ BEGIN
       );
     END IF;
     has_served := true;
-    changed := waiting.hold_ms > 0; -- the row behind it has the same blocker, with a hold limit
-    IF waiting.mode = 'x' AND NOT changed THEN
-      RETURN true;
+    blocker := coalesce(blocker, waiting.session);
+    IF waiting.hold_ms > 0 THEN
+      limit_ms := least(limit_ms, waiting.hold_ms);
+      known := NULL;
+    ELSIF waiting.session <> known THEN
+      known := NULL; -- it may have been the watcher
     END IF;
     after_ticket := waiting.ticket;
+    EXIT WHEN waiting.mode = 'x';
   END LOOP;
 
-  IF changed THEN
-    PERFORM holdfast.notify_blocker(in_bucket, in_key, waiting.ticket);
+  IF blocker IS NOT NULL AND blocker IS DISTINCT FROM known THEN
+    PERFORM pg_notify(
+      'holdfast_' || w.session, concat_ws(' ', 'b', w.number, blocker, limit_ms)
+    ) FROM (
+      SELECT r.session, r.number FROM holdfast.requests r
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > after_ticket AND r.state = 'w'
+        AND r.session <> blocker AND holdfast.alive(r.session, own)
+      ORDER BY r.ticket LIMIT 1
+    ) w;
   END IF;
   RETURN has_served;
 END $$;
@@ -341,11 +337,16 @@ CREATE OR REPLACE FUNCTION holdfast.tidy(in_bucket text, in_key text, own int, i
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   first_waiting bigint;
+  blocker int;
   holder record;
   changed boolean := false;
 BEGIN
   SELECT r.ticket INTO first_waiting FROM holdfast.requests r
   WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w' ORDER BY r.ticket LIMIT 1;
+  SELECT r.session INTO blocker FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
+    AND r.ticket < coalesce(first_waiting, 9223372036854775807)
+  ORDER BY r.ticket LIMIT 1;
   FOR holder IN
     SELECT h.* FROM (
       SELECT r.session, r.number, r.mode, r.token,
@@ -366,7 +367,7 @@ BEGIN
   IF first_waiting IS NULL THEN
     RETURN changed;
   END IF;
-  RETURN holdfast.serve(in_bucket, in_key, own, in_epoch, first_waiting - 1, NULL, changed)
+  RETURN holdfast.serve(in_bucket, in_key, own, in_epoch, first_waiting - 1, NULL, blocker)
     OR changed;
 END $$;
 
@@ -405,8 +406,8 @@ END $$;
 -- which a long transaction keeps many. Returns
 --   g <token>         the request holds the lock
 --   m                 it was not available
---   w <session> <ms>  it waits: its blocker (0: the own session) and the time to the next hold
---                     limit, if there is one
+--   w <session> <ms>  it waits. If it may be the watcher (invariant 6): its blocker and the time to
+--                     the next hold limit, or nothing. Else 0
 CREATE OR REPLACE FUNCTION holdfast.enter(
   in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_mode "char",
   in_flags int, in_max_shared int, in_hold_ms float8, in_details text, in_floor bigint DEFAULT 0
@@ -417,6 +418,8 @@ DECLARE
     1212368709, holdfast.name_lock(in_bucket, in_key)
   ) IS NOT NULL;
   ahead record;
+  head record;
+  blocker int := 0;
   limit_at timestamptz; -- of the holders
   has_died boolean; -- one of the holders
   stolen bigint;
@@ -441,25 +444,26 @@ BEGIN
             AND r.state = 'h'
         ));
       EXIT WHEN is_granted;
-      IF ahead.state = 'h' AND ahead.mode = 'x' THEN
-        limit_at := ahead.hold_until;
-        has_died := NOT holdfast.alive(ahead.session, own);
+      IF ahead.state = 'h' AND ahead.mode = 's' THEN
+        SELECT min(r.hold_until), bool_or(NOT holdfast.alive(r.session, own)),
+          (array_agg(r.session ORDER BY r.ticket))[1]
+        INTO limit_at, has_died, blocker FROM holdfast.requests r
+        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state = 'h';
       ELSE
-        SELECT min(r.hold_until), bool_or(NOT holdfast.alive(r.session, own))
-        INTO limit_at, has_died FROM holdfast.requests r
-        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state = 'h'
-          AND r.ticket < coalesce(
-            (
-              SELECT w.ticket FROM holdfast.requests w
-              WHERE w.bucket = in_bucket AND w.key = in_key AND w.ticket >= in_floor
-                AND w.state = 'w'
-              ORDER BY w.ticket LIMIT 1
-            ), 9223372036854775807
-          );
+        head := ahead;
+        IF ahead.state = 'w' THEN
+          SELECT r.session, r.state, r.mode, r.hold_until INTO head FROM holdfast.requests r
+          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state <> 'g'
+          ORDER BY r.ticket LIMIT 1;
+        END IF;
+        limit_at := head.hold_until;
+        has_died := head.state = 'w' OR NOT holdfast.alive(head.session, own);
+        -- Between a row of another session and the holder is the watcher.
+        blocker := CASE WHEN ahead.session = head.session THEN head.session ELSE 0 END;
       END IF;
       -- ifAvailable does not wait for others that have died at the head of the queue, either.
       EXIT WHEN attempt = 2 OR NOT (
-        has_died IS NOT FALSE OR (limit_at <= clock_timestamp()) IS TRUE OR in_flags & 1 <> 0
+        has_died OR (limit_at <= clock_timestamp()) IS TRUE OR in_flags & 1 <> 0
       );
       EXIT WHEN NOT holdfast.tidy(in_bucket, in_key, own, in_epoch);
       is_granted := in_epoch <> 0;
@@ -491,62 +495,53 @@ BEGIN
     );
   END IF;
   IF stolen IS NOT NULL THEN
-    PERFORM holdfast.notify_blocker(in_bucket, in_key, stolen + 1);
+    PERFORM holdfast.serve(in_bucket, in_key, own, in_epoch, stolen, NULL, NULL);
   END IF;
   IF is_granted THEN
     RETURN 'g ' || new_token;
   END IF;
-  IF in_flags & 2 <> 0 THEN
+  IF blocker IN (0, own) THEN
     RETURN 'w 0';
   END IF;
-  RETURN concat_ws(
-    ' ', 'w', CASE WHEN ahead.session <> own THEN ahead.session ELSE 0 END,
-    extract(epoch FROM limit_at - clock_timestamp()) * 1000
-  );
+  RETURN concat_ws(' ', 'w', blocker, extract(epoch FROM limit_at - clock_timestamp()) * 1000);
 END $$;
 
--- Serves the queue after a row was deleted. Returns a ticket: rows before it that were deleted,
--- too, are settled with this one.
+-- Serves the queue after the row of a shared holder or of a waiting request was deleted.
 CREATE OR REPLACE FUNCTION holdfast.settle(
-  in_bucket text, in_key text, own int, in_epoch bigint,
-  in_ticket bigint, in_state "char", in_mode "char"
-) RETURNS bigint LANGUAGE plpgsql AS $$
+  in_bucket text, in_key text, own int, in_epoch bigint, in_ticket bigint, in_state "char"
+) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  behind record;
-  other "char";
-  has_served boolean;
+  head record;
+  ahead record;
 BEGIN
-  IF in_state = 'h' AND in_mode = 'x' THEN
-    has_served := holdfast.serve(in_bucket, in_key, own, in_epoch, in_ticket, 0, true);
-    RETURN in_ticket;
-  END IF;
-
-  SELECT r.ticket, r.state INTO behind FROM holdfast.requests r
-  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > in_ticket AND r.state <> 'g'
+  SELECT r.session, r.state, r.ticket INTO head FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state <> 'g'
   ORDER BY r.ticket LIMIT 1;
-  IF NOT FOUND THEN
-    RETURN 9223372036854775807;
+  IF in_state = 'h' THEN
+    -- The last row shows whether there is a queue.
+    IF 'w' = (
+      SELECT r.state FROM holdfast.requests r
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.state <> 'g'
+      ORDER BY r.ticket DESC LIMIT 1
+    ) THEN
+      PERFORM holdfast.serve(
+        in_bucket, in_key, own, in_epoch, in_ticket, NULL,
+        CASE WHEN head.ticket < in_ticket THEN head.session ELSE own END
+      );
+    END IF;
+    RETURN;
   END IF;
 
-  IF behind.state = 'h' THEN
-    -- Among shared holders. The last row shows whether there is a queue.
-    SELECT r.state INTO other FROM holdfast.requests r
-    WHERE r.bucket = in_bucket AND r.key = in_key AND r.state <> 'g'
-    ORDER BY r.ticket DESC LIMIT 1;
-    IF other = 'w' THEN
-      PERFORM holdfast.serve(in_bucket, in_key, own, in_epoch, behind.ticket, NULL, false);
-    END IF;
-  ELSE
-    SELECT r.state INTO other FROM holdfast.requests r
-    WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < in_ticket AND r.state <> 'g'
-    ORDER BY r.ticket DESC LIMIT 1;
-    IF other = 'w' THEN
-      PERFORM holdfast.notify_blocker(in_bucket, in_key, behind.ticket);
-    ELSE
-      PERFORM holdfast.serve(in_bucket, in_key, own, in_epoch, in_ticket, NULL, true);
-    END IF;
+  SELECT r.session, r.state INTO ahead FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < in_ticket AND r.state <> 'g'
+  ORDER BY r.ticket DESC LIMIT 1;
+  IF ahead.state = 'w' AND ahead.session <> head.session THEN
+    RETURN; -- the watcher is ahead
   END IF;
-  RETURN behind.ticket;
+  PERFORM holdfast.serve(
+    in_bucket, in_key, own, in_epoch, CASE WHEN ahead.state = 'w' THEN 0 ELSE in_ticket END,
+    NULL, NULL
+  );
 END $$;
 
 -- Standard: Web Locks, "release the lock" and "abort the request". in_why: 'timedout', or ''.
@@ -561,7 +556,7 @@ DECLARE
   ) IS NOT NULL;
   request record;
   reason text;
-  settled bigint;
+  has_served boolean;
 BEGIN
   DELETE FROM holdfast.requests r WHERE r.session = own AND r.number = in_number
   RETURNING r.ticket, r.state, r.mode, r.token, r.why,
@@ -589,10 +584,13 @@ BEGIN
       own, in_number, request.mode, request.token
     );
   END IF;
-  IF request.has_followers THEN
-    settled := holdfast.settle(
-      in_bucket, in_key, own, in_epoch, request.ticket, request.state, request.mode
-    );
+  IF NOT request.has_followers THEN
+    RETURN reason;
+  END IF;
+  IF request.state = 'h' AND request.mode = 'x' THEN
+    has_served := holdfast.serve(in_bucket, in_key, own, in_epoch, request.ticket, 0, own);
+  ELSE
+    PERFORM holdfast.settle(in_bucket, in_key, own, in_epoch, request.ticket, request.state);
   END IF;
   RETURN reason;
 END $$;
@@ -649,8 +647,6 @@ CREATE OR REPLACE FUNCTION holdfast.remove(
 DECLARE
   keys text[];
   request record;
-  previous_key text := '';
-  covered bigint;
   left_over int;
 BEGIN
   SELECT array_agg(k.key) INTO keys FROM (
@@ -671,14 +667,8 @@ BEGIN
       CASE WHEN in_died THEN 'died' WHEN request.state = 'h' THEN 'released' ELSE 'aborted' END,
       request.session, request.number, request.mode, request.token
     );
-    -- Of neighbours in the queue, the first one settles for all.
-    IF request.key <> previous_key OR request.ticket > covered THEN
-      covered := holdfast.settle(
-        in_bucket, request.key, own, in_epoch, request.ticket, request.state, request.mode
-      );
-      previous_key := request.key;
-    END IF;
   END LOOP;
+  PERFORM holdfast.serve(in_bucket, k, own, in_epoch, 0, NULL, NULL) FROM unnest(keys) k;
 
   SELECT count(DISTINCT r.key) INTO left_over FROM holdfast.requests r
   WHERE r.session = ANY (in_sessions);
@@ -796,6 +786,31 @@ BEGIN
   PERFORM holdfast.tidy(in_bucket, in_key, own, in_epoch);
   RETURN holdfast.next_limit(in_bucket, in_key);
 END $$;
+
+-- The sweep of a session that waits. Of the names that it waits for: the sessions of holders and of
+-- the row directly ahead that have died, for bury(); and, without a session, the names of which a
+-- hold limit has passed, for expire(). So the row behind a watcher that has died finds it.
+CREATE OR REPLACE FUNCTION holdfast.overdue(in_bucket text, own int)
+RETURNS TABLE (key text, session int) LANGUAGE sql AS $$
+  SELECT DISTINCT d.key, CASE WHEN NOT d.lives THEN d.session END FROM (
+    SELECT w.key, r.session, r.hold_until, holdfast.alive(r.session, own) AS lives
+    FROM (
+      SELECT o.key, min(o.ticket) AS ticket FROM holdfast.requests o
+      WHERE o.session = own AND o.state = 'w' GROUP BY o.key
+    ) w CROSS JOIN LATERAL (
+      (
+        SELECT a.session, a.hold_until FROM holdfast.requests a
+        WHERE a.bucket = in_bucket AND a.key = w.key AND a.state <> 'g' AND a.ticket < w.ticket
+        ORDER BY a.ticket DESC LIMIT 1
+      ) UNION ALL
+      SELECT h.session, h.hold_until FROM holdfast.requests h
+      WHERE h.bucket = in_bucket AND h.key = w.key AND h.state = 'h' AND h.ticket < (
+        SELECT f.ticket FROM holdfast.requests f
+        WHERE f.bucket = in_bucket AND f.key = w.key AND f.state = 'w' ORDER BY f.ticket LIMIT 1
+      )
+    ) r
+  ) d WHERE NOT d.lives OR d.hold_until <= clock_timestamp()
+$$;
 
 -- The holders of a name, in the order of their grants. Expired and dead ones are left out.
 CREATE OR REPLACE FUNCTION holdfast.holders(in_bucket text, in_key text, own int, in_max int)

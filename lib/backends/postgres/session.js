@@ -6,7 +6,13 @@ const { fromSessionInfo, toSessionInfo } = require('../remote/session-info.js');
 const { steadyNow } = require('../remote/steady-clock.js');
 const { Backoff } = require('../remote/backoff.js');
 const { WaitPath } = require('../wait-path.js');
-const { clearInterval, clearTimeout, setInterval, setTimeout } = require('../../time.js');
+const {
+  clearInterval,
+  clearTimeout,
+  setImmediate,
+  setInterval,
+  setTimeout,
+} = require('../../time.js');
 const { checkSchema, connect } = require('./connection.js');
 const { DeathWatch } = require('./death-watch.js');
 const { fromDetails, toAscii, toDetails, toKey, toName } = require('./names.js');
@@ -20,26 +26,28 @@ const { isAnswer } = require('./postgres-errors.js');
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 
-/** A call that the session makes often; the server plans each once. */
-const CALLS = {
-  enter: 'SELECT holdfast.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
-  leave: 'SELECT holdfast.leave($1, $2, $3, $4, $5, $6)',
-  step: 'SELECT holdfast.step($1, $2, $3, $4)',
-  expire: 'SELECT holdfast.expire($1, $2, $3, $4)',
-  bury: 'SELECT holdfast.bury($1, $2, $3, $4)',
-  locked: 'SELECT exclusive, shared FROM holdfast.locked($1, $2, $3)',
-  ping: 'SELECT 1',
-};
-/** The holders, if they have died, of the locks that the session waits for. */
-const DEAD_HOLDERS = `
-  SELECT d.session FROM (
-    SELECT DISTINCT h.session
-    FROM (SELECT DISTINCT key FROM holdfast.requests WHERE session = $2 AND state = 'w') k
-      JOIN holdfast.requests h ON h.bucket = $1 AND h.key = k.key AND h.state = 'h'
-  ) d WHERE NOT holdfast.alive(d.session, $2)`;
+/** @typedef {{ name: string, text: string }} Query  that the server plans once for a session */
+
+/** @param {string} name @param {string} text @returns {Query} */
+const planned = (name, text) => ({ name: `holdfast_${name}`, text });
+
+const ENTER = planned(
+  'enter',
+  'SELECT holdfast.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+);
+const LEAVE = planned('leave', 'SELECT holdfast.leave($1, $2, $3, $4, $5, $6)');
+const STEP = planned('step', 'SELECT holdfast.step($1, $2, $3, $4)');
+const EXPIRE = planned('expire', 'SELECT holdfast.expire($1, $2, $3, $4)');
+const BURY = planned('bury', 'SELECT holdfast.bury($1, $2, $3, $4)');
+const LOCKED = planned('locked', 'SELECT exclusive, shared FROM holdfast.locked($1, $2, $3)');
+const PING = planned('ping', 'SELECT 1');
+const OVERDUE = planned('overdue', 'SELECT key, session FROM holdfast.overdue($1, $2)');
 /** The sessions of the bucket that have died. */
-const DEAD_SESSIONS = `
-  SELECT session FROM holdfast.sessions WHERE bucket = $1 AND NOT holdfast.alive(session, $2)`;
+const DEAD_SESSIONS = planned(
+  'dead_sessions',
+  `SELECT NULL, session FROM holdfast.sessions
+  WHERE bucket = $1 AND NOT holdfast.alive(session, $2)`,
+);
 /** All of a name. */
 const QUEUE = `
   SELECT session, number, mode, state, max_shared FROM holdfast.requests
@@ -52,8 +60,8 @@ const MAX_BATCH_BYTES = 2 ** 18;
 /** Names of which a session remembers a ticket. */
 const MAX_FLOORS = 1000;
 /**
- * Deaths that no notice reports: of one of several holders, of a second blocker, or of a session
- * without waiters, for a watch.
+ * Deaths that no notice reports: of one of several holders, of a watcher, of a second blocker, or
+ * of a session without waiters, for a watch.
  */
 const SWEEP_MS = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -70,8 +78,8 @@ class Entry {
   isAnswered = false;
   isHeld = false;
   isLeaving = false;
-  /** The session that it waits for; 0: none, or its own. */
-  blocker = 0;
+  /** The session whose death it watches for; 0: none. @type {number | undefined} */
+  blocker = undefined;
   /** @type {LockLossReason | undefined} reported before the grant */
   earlyLoss = undefined;
   /** @type {string | undefined} of a grant without a wait: its low part is the ticket */
@@ -95,8 +103,6 @@ class Entry {
  * @property {(error: unknown) => void} onError
  */
 
-/** @typedef {{ name: string, text: string }} Query  that the server plans once */
-
 /**
  * @typedef {object} Job
  * @property {Operation[] | undefined} operations  of one step
@@ -104,8 +110,9 @@ class Entry {
  * @property {() => Promise<void>} run
  */
 
-/** @param {keyof typeof CALLS} name @returns {Query} */
-const toQuery = (name) => ({ name: `holdfast_${name}`, text: CALLS[name] });
+/** The channel of the events of a bucket. @param {string} bucket  in ASCII */
+const toEventChannel = (bucket) =>
+  `holdfast_w_${createHash('md5').update(bucket).digest('hex').slice(0, 16)}`;
 
 /**
  * A session with PostgreSQL: one connection, and a second one while its requests wait.
@@ -115,6 +122,8 @@ class PostgresSession {
   id = '';
   isOver = false;
   #options;
+  #bucket;
+  #eventChannel;
   #agent;
   #host;
   /** @type {any} a client of pg */
@@ -151,6 +160,8 @@ class PostgresSession {
    */
   constructor(options, agent, host) {
     this.#options = options;
+    this.#bucket = toAscii(options.bucket);
+    this.#eventChannel = toEventChannel(this.#bucket);
     this.#agent = agent;
     this.#host = host;
     const cancel = (/** @type {number} */ pid) =>
@@ -168,10 +179,10 @@ class PostgresSession {
     await checkSchema(this.#client);
     await this.#client.query('SET default_transaction_isolation TO "read committed"');
     const agent = toAscii(fromSessionInfo(this.#agent));
-    const { bucket, ttlMs } = this.#options;
+    const { ttlMs } = this.#options;
     const [[session, epoch, pauseMs]] = await this.#query(
       'SELECT session, epoch, pause_ms FROM holdfast.open($1, $2, $3)',
-      [toAscii(bucket), agent, ttlMs],
+      [this.#bucket, agent, ttlMs],
     );
     this.#session = session;
     await this.#client.query(`LISTEN holdfast_${session}`);
@@ -269,7 +280,7 @@ class PostgresSession {
   /** @param {string} name @param {number} min */
   async isLocked(name, min) {
     const [bucket, own] = this.#own;
-    const [[exclusive, shared]] = await this.#call('locked', [bucket, toKey(name), own]);
+    const [[exclusive, shared]] = await this.#query(LOCKED, [bucket, toKey(name), own]);
     return exclusive > 0 || shared >= min;
   }
 
@@ -347,12 +358,7 @@ class PostgresSession {
 
   /** @returns {[bucket: string, session: number, epoch: string]} */
   get #own() {
-    return [toAscii(this.#options.bucket), this.#session, this.#epoch];
-  }
-
-  get #eventChannel() {
-    const hash = createHash('md5').update(toAscii(this.#options.bucket)).digest('hex');
-    return `holdfast_w_${hash.slice(0, 16)}`;
+    return [this.#bucket, this.#session, this.#epoch];
   }
 
   /** Operations that follow each other go in one step. @param {Operation} operation */
@@ -370,13 +376,15 @@ class PostgresSession {
       const operations = [operation];
       this.#jobs.push({ operations, bytes, run: () => this.#step(operations) });
     }
-    void this.#runJobs();
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    // The messages that have arrived with this one come first: a request inside a callback and the
+    // release after it are one step.
+    setImmediate(() => void this.#runJobs());
   }
 
   /** One after the other. */
   async #runJobs() {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
     for (let job; (job = this.#jobs.shift()) !== undefined;) await job.run();
     this.#isBusy = false;
   }
@@ -403,21 +411,13 @@ class PostgresSession {
     const [bucket, own, epoch] = this.#own;
     if (operations.length > 1) {
       const args = JSON.stringify(operations.map((it) => it.args));
-      const [[answers]] = await this.#send(toQuery('step'), [bucket, own, epoch, args]);
+      const [[answers]] = await this.#send(STEP, [bucket, own, epoch, args]);
       return answers;
     }
     const [[kind, key, ...args]] = operations.map((it) => it.args);
-    const query = toQuery(kind === 'e' ? 'enter' : 'leave');
+    const query = kind === 'e' ? ENTER : LEAVE;
     const [[answer]] = await this.#send(query, [bucket, key, own, epoch, ...args]);
     return [answer];
-  }
-
-  /**
-   * @param {keyof typeof CALLS} name
-   * @param {unknown[]} values
-   */
-  #call(name, values) {
-    return this.#query(toQuery(name), values);
   }
 
   /**
@@ -431,6 +431,8 @@ class PostgresSession {
     return new Promise((resolve, reject) => {
       const run = () => this.#send(query, values).then(resolve, reject);
       this.#jobs.push({ operations: undefined, bytes: 0, run });
+      if (this.#isBusy) return;
+      this.#isBusy = true;
       void this.#runJobs();
     });
   }
@@ -474,7 +476,8 @@ class PostgresSession {
       this.#host.onMissed(request);
     } else if (!entry.isHeld) {
       if (!entry.isLeaving) this.#host.onQueued(request);
-      this.#onBlocked(entry, Number(value), ms);
+      // A notification of a later call may arrive before the answer.
+      if (entry.blocker === undefined) this.#onBlocked(entry, Number(value), ms);
     }
   }
 
@@ -540,11 +543,11 @@ class PostgresSession {
     this.#chooseTarget();
   }
 
-  /** The oldest request that waits decides for which session to wait. */
+  /** The oldest watcher decides for which session to wait. */
   #chooseTarget() {
     const { target } = this.#deaths;
     for (const { blocker } of this.#entries.values()) {
-      if (blocker === 0) continue;
+      if (!blocker) continue;
       this.#deaths.target = blocker;
       return;
     }
@@ -559,7 +562,7 @@ class PostgresSession {
     const [bucket, own, epoch] = this.#own;
     try {
       for (let left = 1; left > 0;) {
-        [[left]] = await this.#call('bury', [bucket, session, own, epoch]);
+        [[left]] = await this.#query(BURY, [bucket, session, own, epoch]);
       }
     } catch {
       // The sweep finds it again.
@@ -572,9 +575,13 @@ class PostgresSession {
     const isWaiting = [...this.#entries.values()].some((it) => it.isAnswered && !it.isHeld);
     if (!isWatching && !isWaiting) return;
     const [bucket, own] = this.#own;
-    const query = isWatching ? DEAD_SESSIONS : DEAD_HOLDERS;
-    const rows = await this.#query(query, [bucket, own]).catch(() => []);
-    for (const [session] of rows) await this.#bury(session);
+    const queries = [...(isWatching ? [DEAD_SESSIONS] : []), ...(isWaiting ? [OVERDUE] : [])];
+    for (const query of queries) {
+      for (const [key, session] of await this.#query(query, [bucket, own]).catch(() => [])) {
+        if (session === null) this.#expireAfter(key, 0);
+        else await this.#bury(session);
+      }
+    }
   }
 
   /**
@@ -591,7 +598,7 @@ class PostgresSession {
     const expire = async () => {
       this.#limitTimers.delete(key);
       const [bucket, own, epoch] = this.#own;
-      const rows = await this.#call('expire', [bucket, key, own, epoch]).catch(() => [[null]]);
+      const rows = await this.#query(EXPIRE, [bucket, key, own, epoch]).catch(() => [[null]]);
       const [[left]] = rows;
       const concerns = [...this.#entries.values()].some((it) => it.key === key);
       if (left !== null && concerns) this.#expireAfter(key, left);
@@ -670,7 +677,7 @@ class PostgresSession {
         if (this.#late.length > 0 && !this.isOver) void this.#ping(); // it was stopped once more
       };
       const count = () => (this.#counts.keepAlives += 1);
-      this.#pinging = this.#call('ping', []).then(count).then(end, end);
+      this.#pinging = this.#query(PING, []).then(count).then(end, end);
     }
     return this.#pinging;
   }
