@@ -2,6 +2,7 @@
 
 const { readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
+const { FUNCTIONS } = require('../../lib/backends/postgres/schema.js');
 const { openLockManager } = require('../../lib/index.js');
 const { PostgresServer } = require('../support/postgres-server.js');
 
@@ -64,7 +65,7 @@ const NEVER = {
   'no such database': [() => server.url({ database: 'nil' }), 'database "nil" does not exist'],
   'a role that may not create the schema': [
     () => server.url({ user: 'plain' }),
-    "The schema 'holdfast' is missing, or this role may not use it (permission denied",
+    `The schema 'holdfast' or '${FUNCTIONS}' is missing, or this role may not use it `,
   ],
 };
 

@@ -2,7 +2,7 @@
 
 // The cost of a call, in pages that the server reads for it, does not depend on how many wait.
 
-const { ensureSchema } = require('../../lib/backends/postgres/schema.js');
+const { ensureSchema, FUNCTIONS } = require('../../lib/backends/postgres/schema.js');
 const { PostgresServer } = require('../support/postgres-server.js');
 const { SqlSession } = require('../support/sql-session.js');
 
@@ -36,7 +36,7 @@ async function enterMany(key, first, count, mode = 'x') {
 
 /** @param {string} call @returns {Promise<number>} how many pages it read */
 async function pagesOf(call) {
-  const text = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT holdfast.${call}`;
+  const text = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT ${FUNCTIONS}.${call}`;
   const [row] = await one.rows(text);
   const [{ Plan: plan }] = row['QUERY PLAN'];
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
@@ -93,9 +93,9 @@ test('to share does not depend on how many share', async () => {
 const lockMany = (key, first, count) =>
   one.rows(`DO $$ BEGIN
     FOR number IN ${first} .. ${first + count - 1} LOOP
-      PERFORM holdfast.enter('bucket', '${key}', ${own()}, number, 'x', 0, 0, 0, '');
+      PERFORM ${FUNCTIONS}.enter('bucket', '${key}', ${own()}, number, 'x', 0, 0, 0, '');
       COMMIT;
-      PERFORM holdfast.leave('bucket', '${key}', ${own()}, number, '');
+      PERFORM ${FUNCTIONS}.leave('bucket', '${key}', ${own()}, number, '');
       COMMIT;
     END LOOP;
   END $$`);

@@ -2,6 +2,9 @@
 
 const {
   ensureSchema,
+  FUNCTION_TEXT,
+  functionSchemaOf,
+  FUNCTIONS,
   grantsFor,
   SCRIPT,
   VERSION,
@@ -768,7 +771,7 @@ describe('inspect', () => {
   test('holders() reads one name, at most so many', async () => {
     const [one, two] = await openMany(2);
     for (const session of [one, two, one]) await session.enter(SHARED);
-    const text = 'SELECT * FROM holdfast.holders($1, $2, $3, $4)';
+    const text = `SELECT * FROM ${FUNCTIONS}.holders($1, $2, $3, $4)`;
     const holders = await two.rows(text, [bucket, 'key', two.session, 2]);
     expect(holders.map(({ session }) => session)).toEqual([one.session, two.session]);
   });
@@ -799,6 +802,44 @@ describe('the schema', () => {
     await client.query(SCRIPT);
     await client.query(SCRIPT);
     expect(await ensureSchema(client)).toBe(VERSION);
+    await client.end();
+  });
+
+  test('has the functions of several builds, which exclude each other', async () => {
+    const later = functionSchemaOf(`${FUNCTION_TEXT}-- A later build.\n`);
+    const client = await server.connect();
+    await client.query(later.sql);
+    await client.end();
+    const [one, two, three] = await Promise.all(
+      [FUNCTIONS, later.name, FUNCTIONS].map((functions) => open({ functions })),
+    );
+    for (const session of [one, two, three]) await session.enter();
+    await one.leave(1);
+    expect(await two.notes()).toEqual([granted(1)]);
+    expect(await three.notes()).toEqual([`b 1 ${two.session}`]);
+    await two.die(one);
+    await three.bury(two.session);
+    expect(await three.notes()).toEqual([granted(1)]);
+  });
+
+  test('gets the functions of a later build by its first use', async () => {
+    const client = await server.connect({ database: await database('earlier') });
+    await ensureSchema(client);
+    await client.query(`DROP SCHEMA ${FUNCTIONS} CASCADE`);
+    expect(await ensureSchema(client)).toBe(VERSION);
+    const { rows } = await client.query(`SELECT to_regnamespace('${FUNCTIONS}') AS found`);
+    expect(rows).toEqual([{ found: FUNCTIONS }]);
+    await client.end();
+  });
+
+  test('of another version stays as it is', async () => {
+    const client = await server.connect({ database: await database('other_version') });
+    await client.query(SCRIPT);
+    await client.query(`DROP SCHEMA ${FUNCTIONS} CASCADE`);
+    await client.query('UPDATE holdfast.version SET version = version - 1');
+    expect(await ensureSchema(client)).toBe(VERSION - 1);
+    const { rows } = await client.query(`SELECT to_regnamespace('${FUNCTIONS}') AS found`);
+    expect(rows).toEqual([{ found: null }]);
     await client.end();
   });
 

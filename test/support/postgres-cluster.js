@@ -1,6 +1,7 @@
 'use strict';
 
 const { setTimeout: sleep } = require('node:timers/promises');
+const { FUNCTIONS } = require('../../lib/backends/postgres/schema.js');
 const { PostgresServer } = require('./postgres-server.js');
 
 /** The proof of life of each session; see lib/backends/postgres/schema.js. */
@@ -124,7 +125,7 @@ class PostgresCluster {
 
   /** No living session has a request. */
   async untilRested() {
-    const requests = 'SELECT FROM holdfast.requests r WHERE holdfast.alive(r.session, 0)';
+    const requests = `SELECT FROM holdfast.requests r WHERE ${FUNCTIONS}.alive(r.session, 0)`;
     while ((await this.insist(requests)).length > 0) await sleep(20);
   }
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const { once } = require('node:events');
+const { FUNCTIONS } = require('../../lib/backends/postgres/schema.js');
 
 /** The advisory locks of sessions: lib/backends/postgres/schema.js. */
 const SESSION_LOCKS = 1212368708;
@@ -11,20 +12,23 @@ class SqlSession {
   session;
   epoch;
   bucket;
+  /** The schema of the functions. */
+  functions;
   /** @type {string[]} notifications that were not taken */
   #notes = [];
   #number = 0;
 
   /**
    * @param {import('./postgres-server.js').PostgresServer} server
-   * @param {{ bucket?: string, agent?: string, user?: string }} [options]
+   * @param {{ bucket?: string, agent?: string, user?: string, functions?: string }} [options]
    */
-  static async open(server, { bucket = 'bucket', agent = 'agent', user } = {}) {
+  static async open(server, options = {}) {
+    const { bucket = 'bucket', agent = 'agent', user, functions = FUNCTIONS } = options;
     const self = new SqlSession();
-    self.bucket = bucket;
+    Object.assign(self, { bucket, functions });
     self.client = await server.connect({ user });
     self.client.on('notification', ({ payload }) => self.#notes.push(payload));
-    const text = 'SELECT session, epoch FROM holdfast.open($1, $2, 0)';
+    const text = `SELECT session, epoch FROM ${functions}.open($1, $2, 0)`;
     const { rows } = await self.client.query(text, [bucket, agent]);
     ({ session: self.session, epoch: self.epoch } = rows[0]);
     await self.client.query(`LISTEN holdfast_${self.session}`);
@@ -34,7 +38,7 @@ class SqlSession {
   /** @param {string} name  of a function @param {...any} values @returns its one value */
   async call(name, ...values) {
     const parameters = values.map((_, index) => `$${index + 1}`).join();
-    const text = `SELECT holdfast.${name}(${parameters}) AS answer`;
+    const text = `SELECT ${this.functions}.${name}(${parameters}) AS answer`;
     const { rows } = await this.client.query({ name, text, values });
     return rows[0].answer;
   }
@@ -78,7 +82,7 @@ class SqlSession {
 
   /** As a session that waits does once a second. */
   async sweep() {
-    const text = 'SELECT key, session FROM holdfast.overdue($1, $2)';
+    const text = `SELECT key, session FROM ${this.functions}.overdue($1, $2)`;
     for (const { key, session } of await this.rows(text, [this.bucket, this.session])) {
       if (session === null) await this.expire(key);
       else await this.bury(session);
@@ -90,11 +94,12 @@ class SqlSession {
   }
 
   inspect() {
-    return this.rows('SELECT * FROM holdfast.inspect($1, $2)', [this.bucket, this.session]);
+    const text = `SELECT * FROM ${this.functions}.inspect($1, $2)`;
+    return this.rows(text, [this.bucket, this.session]);
   }
 
   async locked(key = 'key') {
-    const text = 'SELECT * FROM holdfast.locked($1, $2, $3)';
+    const text = `SELECT * FROM ${this.functions}.locked($1, $2, $3)`;
     const [{ exclusive, shared }] = await this.rows(text, [this.bucket, key, this.session]);
     return [exclusive, shared];
   }

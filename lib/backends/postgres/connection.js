@@ -2,7 +2,7 @@
 
 const { invalidStateError } = require('../../errors.js');
 const { loadPg } = require('./pg-library.js');
-const { ensureSchema, VERSION } = require('./schema.js');
+const { ensureSchema, FUNCTIONS, VERSION } = require('./schema.js');
 
 /** @typedef {import('./postgres-options.js').PostgresOptions} PostgresOptions */
 
@@ -100,7 +100,8 @@ async function checkSchema(client) {
   } catch (/** @type {any} */ error) {
     if (error.code !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new DOMException(
-      `The schema 'holdfast' is missing, or this role may not use it (${error.message}). ` +
+      `The schema 'holdfast' or '${FUNCTIONS}' is missing, or this role may not use it ` +
+        `(${error.message}). ` +
         "An administrator's: npx holdfast postgres --schema | psql",
       'SecurityError',
     );
@@ -108,7 +109,7 @@ async function checkSchema(client) {
   if (version === VERSION) return;
   throw invalidStateError(
     `The schema 'holdfast' has version ${version}, this package needs ${VERSION}: ` +
-      'use the same version of the package everywhere',
+      'use one version of the package everywhere. To change to it, end all programs, and drop the schema',
   );
 }
 

@@ -4,7 +4,7 @@ const { performance } = require('../../time.js');
 const { keepsSession } = require('./connection.js');
 const { loadPg } = require('./pg-library.js');
 const { toPostgresOptions } = require('./postgres-options.js');
-const { readVersion, VERSION } = require('./schema.js');
+const { FUNCTIONS, readVersion, VERSION } = require('./schema.js');
 
 /** @typedef {import('../../../types/postgres.d.ts').PostgresHostExamination} HostExamination */
 /** @typedef {import('../../../types/postgres.d.ts').PostgresExamination} PostgresExamination */
@@ -18,10 +18,12 @@ const ABOUT = `
     current_setting('server_version_num')::int, current_setting('max_connections')::int,
     (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend')`;
 
+/** Whether the role may use the tables, if there are any, and may create what is missing. */
 const RIGHTS = `
   SELECT CASE WHEN to_regnamespace('holdfast') IS NULL
-    THEN has_database_privilege(current_database(), 'CREATE')
-    ELSE has_schema_privilege('holdfast', 'USAGE') END`;
+    THEN true ELSE has_schema_privilege('holdfast', 'USAGE') END,
+    CASE WHEN to_regnamespace('holdfast') IS NULL OR to_regnamespace('${FUNCTIONS}') IS NULL
+      THEN has_database_privilege(current_database(), 'CREATE') ELSE true END`;
 
 /** @param {any} client */
 async function readRoundTripMs(client) {
@@ -35,26 +37,27 @@ async function readRoundTripMs(client) {
 }
 
 /**
- * @typedef {{ number: number, isKept: boolean }} Further  version, and whether sessions are kept
+ * @typedef {{ number: number, isKept: boolean, mayUse: boolean }} Further  version, whether
+ *   sessions are kept, and whether the role may use the tables
  *
  * @param {Omit<HostExamination, 'problem' | 'endpoint'> & Further} found
  * @param {boolean} isPoolerKnown
  */
 function problemOf(
-  { number, version, isStandby, isPooled, isKept, schemaVersion, isAllowed },
+  { number, version, isStandby, isPooled, isKept, schemaVersion, isAllowed, mayUse },
   isPoolerKnown,
 ) {
   if (number < MIN_VERSION) return `PostgreSQL ${version} is too old: locks need 13 or later`;
   if (isStandby) return 'it is a standby, which takes no changes';
   if (isPooled && !isPoolerKnown) return 'a connection pooler answers';
   if (!isKept) return 'a connection pooler answers, which does not keep sessions';
-  if (!isAllowed) {
-    return schemaVersion === undefined
-      ? "there is no schema 'holdfast', and this role may not create it"
-      : "this role may not use the schema 'holdfast'";
-  }
+  if (!mayUse) return "this role may not use the schema 'holdfast'";
   if (schemaVersion !== undefined && schemaVersion !== VERSION) {
     return `the schema 'holdfast' has version ${schemaVersion}, this package needs ${VERSION}`;
+  }
+  if (!isAllowed) {
+    const missing = schemaVersion === undefined ? 'holdfast' : FUNCTIONS;
+    return `there is no schema '${missing}', and this role may not create it`;
   }
   return undefined;
 }
@@ -80,7 +83,7 @@ async function examineHost(config, isPoolerKnown) {
     const read = (/** @type {string} */ text) =>
       client.query({ text, rowMode: 'array' }).then((/** @type {any} */ { rows }) => rows[0]);
     const [isStandby, pid, version, number, maxConnections, connections] = await read(ABOUT);
-    const [isAllowed] = await read(RIGHTS);
+    const [mayUse, mayCreate] = await read(RIGHTS);
     const isPooled = pid !== client.processID;
     const isKept =
       !(isPooled && isPoolerKnown) || (await keepsSession(client, new Client(settings)));
@@ -88,13 +91,14 @@ async function examineHost(config, isPoolerKnown) {
       version,
       isStandby,
       isPooled,
-      schemaVersion: isAllowed ? await readVersion(client) : undefined,
-      isAllowed,
+      schemaVersion: mayUse ? await readVersion(client) : undefined,
+      isAllowed: mayUse && mayCreate,
       maxConnections,
       connections,
       roundTripMs: await readRoundTripMs(client),
     };
-    return { endpoint, problem: problemOf({ ...found, number, isKept }, isPoolerKnown), ...found };
+    const problem = problemOf({ ...found, number, isKept, mayUse }, isPoolerKnown);
+    return { endpoint, problem, ...found };
   } catch (error) {
     const { message, code } = /** @type {any} */ (error);
     return { endpoint, problem: message || code };

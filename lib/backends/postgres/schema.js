@@ -1,5 +1,7 @@
 'use strict';
 
+const { createHash } = require('node:crypto');
+
 // The rules of locks in PostgreSQL: tables, and the functions that a session calls. They work on
 // PostgreSQL 13 and later, without the rights of a superuser and without extensions.
 //
@@ -60,9 +62,10 @@
 // Events of a bucket, if a session watches it: on `holdfast_w_<16 digits of the bucket's md5>`, as
 // JSON, or as @<id> if it is too long: then event(id) returns it.
 
+/** Of the tables and of these invariants: all programs need the same one. */
 const VERSION = 2;
 
-const SCHEMA = `
+const TABLES = `
 CREATE SCHEMA IF NOT EXISTS holdfast;
 
 -- The version of this schema: one row.
@@ -136,21 +139,26 @@ CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.events (
   event text NOT NULL
 );
 
+INSERT INTO holdfast.version SELECT ${VERSION} WHERE NOT EXISTS (SELECT FROM holdfast.version);
+`;
+
+/** The functions; `functions` stands for their schema. */
+const FUNCTION_TEXT = `
 -- Whether a session lives; own is the session of the caller.
-CREATE OR REPLACE FUNCTION holdfast.alive(session int, own int) RETURNS boolean
+CREATE OR REPLACE FUNCTION functions.alive(session int, own int) RETURNS boolean
 LANGUAGE sql VOLATILE AS $$
   SELECT session = own OR NOT pg_try_advisory_xact_lock_shared(1212368708, session)
 $$;
 
 -- The second number of the lock of a name.
-CREATE OR REPLACE FUNCTION holdfast.name_lock(bucket text, key text) RETURNS int
+CREATE OR REPLACE FUNCTION functions.name_lock(bucket text, key text) RETURNS int
 LANGUAGE sql IMMUTABLE AS $$
   SELECT hashtext(bucket || '/' || key)
 $$;
 
 -- The settings of a connection: calls need no flush, and the indexes whatever the statistics say;
 -- a session may wait for as long as it likes.
-CREATE OR REPLACE FUNCTION holdfast.configure() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION functions.configure() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config(name, setting, false)
   FROM (VALUES
@@ -167,7 +175,7 @@ BEGIN
 END $$;
 
 -- Reports a change of a request to the watchers of the bucket.
-CREATE OR REPLACE FUNCTION holdfast.emit(
+CREATE OR REPLACE FUNCTION functions.emit(
   in_bucket text, in_key text, own int, in_type text,
   in_session int, in_number int, in_mode "char", in_token bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -177,7 +185,7 @@ DECLARE
 BEGIN
   IF NOT EXISTS (
     SELECT FROM holdfast.watchers w
-    WHERE w.bucket = in_bucket AND holdfast.alive(w.session, own)
+    WHERE w.bucket = in_bucket AND functions.alive(w.session, own)
   ) THEN
     RETURN;
   END IF;
@@ -200,7 +208,7 @@ BEGIN
 END $$;
 
 -- Milliseconds until the next hold limit of the holders; null: none.
-CREATE OR REPLACE FUNCTION holdfast.next_limit(in_bucket text, in_key text) RETURNS float8
+CREATE OR REPLACE FUNCTION functions.next_limit(in_bucket text, in_key text) RETURNS float8
 LANGUAGE plpgsql AS $$
 DECLARE
   first_waiting bigint;
@@ -216,7 +224,7 @@ BEGIN
 END $$;
 
 -- Takes a lock from its holder: the row of a dead session is deleted, else it is gone.
-CREATE OR REPLACE FUNCTION holdfast.lose(
+CREATE OR REPLACE FUNCTION functions.lose(
   in_bucket text, in_key text, own int, in_reason text,
   in_session int, in_number int, in_mode "char", in_token bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -228,7 +236,7 @@ BEGIN
     WHERE r.session = in_session AND r.number = in_number;
     PERFORM pg_notify('holdfast_' || in_session, concat_ws(' ', 'l', in_number, in_reason));
   END IF;
-  PERFORM holdfast.emit(
+  PERFORM functions.emit(
     in_bucket, in_key, own, in_reason, in_session, in_number, in_mode, in_token
   );
 END $$;
@@ -238,7 +246,7 @@ END $$;
 -- (invariant 6). in_holders is 0 if it is known that there are none. in_known: the session that the
 -- watcher was notified of; null: not known. Epoch 0 grants nothing. Returns whether it granted or
 -- deleted a row.
-CREATE OR REPLACE FUNCTION holdfast.serve(
+CREATE OR REPLACE FUNCTION functions.serve(
   in_bucket text, in_key text, own int, in_epoch bigint,
   in_after bigint, in_holders int, in_known int
 ) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -264,8 +272,8 @@ BEGIN
       RETURN has_served;
     END IF;
 
-    IF NOT holdfast.alive(waiting.session, own) THEN
-      PERFORM holdfast.lose(
+    IF NOT functions.alive(waiting.session, own) THEN
+      PERFORM functions.lose(
         in_bucket, in_key, own, 'died', waiting.session, waiting.number, waiting.mode, NULL
       );
       has_served := true;
@@ -301,7 +309,7 @@ BEGIN
       'holdfast_' || waiting.session, concat_ws(' ', 'g', waiting.number, new_token)
     ) IS NOT NULL;
     IF is_watched THEN
-      PERFORM holdfast.emit(
+      PERFORM functions.emit(
         in_bucket, in_key, own, 'granted',
         waiting.session, waiting.number, waiting.mode, new_token
       );
@@ -324,7 +332,7 @@ BEGIN
     ) FROM (
       SELECT r.session, r.number FROM holdfast.requests r
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > after_ticket AND r.state = 'w'
-        AND r.session <> blocker AND holdfast.alive(r.session, own)
+        AND r.session <> blocker AND functions.alive(r.session, own)
       ORDER BY r.ticket LIMIT 1
     ) w;
   END IF;
@@ -333,7 +341,7 @@ END $$;
 
 -- Deletes the holders that have died, takes the lock from those whose hold limit has passed, and
 -- serves the queue. Returns whether anything changed.
-CREATE OR REPLACE FUNCTION holdfast.tidy(in_bucket text, in_key text, own int, in_epoch bigint)
+CREATE OR REPLACE FUNCTION functions.tidy(in_bucket text, in_key text, own int, in_epoch bigint)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   first_waiting bigint;
@@ -350,7 +358,7 @@ BEGIN
   FOR holder IN
     SELECT h.* FROM (
       SELECT r.session, r.number, r.mode, r.token,
-        r.hold_until <= clock_timestamp() is_late, holdfast.alive(r.session, own) lives
+        r.hold_until <= clock_timestamp() is_late, functions.alive(r.session, own) lives
       FROM holdfast.requests r
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
         AND r.ticket < coalesce(first_waiting, 9223372036854775807)
@@ -358,7 +366,7 @@ BEGIN
     ) h
     WHERE h.is_late OR NOT h.lives
   LOOP
-    PERFORM holdfast.lose(
+    PERFORM functions.lose(
       in_bucket, in_key, own, CASE WHEN holder.lives THEN 'expired' ELSE 'died' END,
       holder.session, holder.number, holder.mode, holder.token
     );
@@ -367,12 +375,12 @@ BEGIN
   IF first_waiting IS NULL THEN
     RETURN changed;
   END IF;
-  RETURN holdfast.serve(in_bucket, in_key, own, in_epoch, first_waiting - 1, NULL, blocker)
+  RETURN functions.serve(in_bucket, in_key, own, in_epoch, first_waiting - 1, NULL, blocker)
     OR changed;
 END $$;
 
 -- Takes the lock from all holders; returns the ticket before the first waiting row, or null.
-CREATE OR REPLACE FUNCTION holdfast.steal(in_bucket text, in_key text, own int) RETURNS bigint
+CREATE OR REPLACE FUNCTION functions.steal(in_bucket text, in_key text, own int) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
   first_waiting bigint;
@@ -387,10 +395,10 @@ BEGIN
       AND r.ticket < coalesce(first_waiting, 9223372036854775807)
     ORDER BY r.ticket
   LOOP
-    PERFORM holdfast.lose(
+    PERFORM functions.lose(
       in_bucket, in_key, own,
       CASE
-        WHEN NOT holdfast.alive(holder.session, own) THEN 'died'
+        WHEN NOT functions.alive(holder.session, own) THEN 'died'
         WHEN holder.is_late THEN 'expired'
         ELSE 'stolen'
       END,
@@ -408,14 +416,14 @@ END $$;
 --   m                 it was not available
 --   w <session> <ms>  it waits. If it may be the watcher (invariant 6): its blocker and the time to
 --                     the next hold limit, or nothing. Else 0
-CREATE OR REPLACE FUNCTION holdfast.enter(
+CREATE OR REPLACE FUNCTION functions.enter(
   in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_mode "char",
   in_flags int, in_max_shared int, in_hold_ms float8, in_details text, in_floor bigint DEFAULT 0
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   -- As an expression: cheaper than a statement.
   is_locked boolean := pg_advisory_xact_lock(
-    1212368709, holdfast.name_lock(in_bucket, in_key)
+    1212368709, functions.name_lock(in_bucket, in_key)
   ) IS NOT NULL;
   ahead record;
   head record;
@@ -429,7 +437,7 @@ DECLARE
   is_watched boolean;
 BEGIN
   IF in_flags & 2 <> 0 THEN
-    stolen := holdfast.steal(in_bucket, in_key, own);
+    stolen := functions.steal(in_bucket, in_key, own);
   ELSE
     FOR attempt IN 1..2 LOOP
       SELECT r.session, r.state, r.mode, r.hold_until INTO ahead FROM holdfast.requests r
@@ -445,7 +453,7 @@ BEGIN
         ));
       EXIT WHEN is_granted;
       IF ahead.state = 'h' AND ahead.mode = 's' THEN
-        SELECT min(r.hold_until), bool_or(NOT holdfast.alive(r.session, own)),
+        SELECT min(r.hold_until), bool_or(NOT functions.alive(r.session, own)),
           (array_agg(r.session ORDER BY r.ticket))[1]
         INTO limit_at, has_died, blocker FROM holdfast.requests r
         WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state = 'h';
@@ -457,7 +465,7 @@ BEGIN
           ORDER BY r.ticket LIMIT 1;
         END IF;
         limit_at := head.hold_until;
-        has_died := head.state = 'w' OR NOT holdfast.alive(head.session, own);
+        has_died := head.state = 'w' OR NOT functions.alive(head.session, own);
         -- Between a row of another session and the holder is the watcher.
         blocker := CASE WHEN ahead.session = head.session THEN head.session ELSE 0 END;
       END IF;
@@ -465,7 +473,7 @@ BEGIN
       EXIT WHEN attempt = 2 OR NOT (
         has_died OR (limit_at <= clock_timestamp()) IS TRUE OR in_flags & 1 <> 0
       );
-      EXIT WHEN NOT holdfast.tidy(in_bucket, in_key, own, in_epoch);
+      EXIT WHEN NOT functions.tidy(in_bucket, in_key, own, in_epoch);
       is_granted := in_epoch <> 0;
     END LOOP;
   END IF;
@@ -489,13 +497,13 @@ BEGIN
     new_token, in_details
   ) RETURNING EXISTS (SELECT FROM holdfast.watchers w WHERE w.bucket = in_bucket) INTO is_watched;
   IF is_watched THEN
-    PERFORM holdfast.emit(
+    PERFORM functions.emit(
       in_bucket, in_key, own, CASE WHEN is_granted THEN 'granted' ELSE 'queued' END,
       own, in_number, in_mode, new_token
     );
   END IF;
   IF stolen IS NOT NULL THEN
-    PERFORM holdfast.serve(in_bucket, in_key, own, in_epoch, stolen, NULL, NULL);
+    PERFORM functions.serve(in_bucket, in_key, own, in_epoch, stolen, NULL, NULL);
   END IF;
   IF is_granted THEN
     RETURN 'g ' || new_token;
@@ -507,7 +515,7 @@ BEGIN
 END $$;
 
 -- Serves the queue after the row of a shared holder or of a waiting request was deleted.
-CREATE OR REPLACE FUNCTION holdfast.settle(
+CREATE OR REPLACE FUNCTION functions.settle(
   in_bucket text, in_key text, own int, in_epoch bigint, in_ticket bigint, in_state "char"
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -524,7 +532,7 @@ BEGIN
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.state <> 'g'
       ORDER BY r.ticket DESC LIMIT 1
     ) THEN
-      PERFORM holdfast.serve(
+      PERFORM functions.serve(
         in_bucket, in_key, own, in_epoch, in_ticket, NULL,
         CASE WHEN head.ticket < in_ticket THEN head.session ELSE own END
       );
@@ -538,7 +546,7 @@ BEGIN
   IF ahead.state = 'w' AND ahead.session <> head.session THEN
     RETURN; -- the watcher is ahead
   END IF;
-  PERFORM holdfast.serve(
+  PERFORM functions.serve(
     in_bucket, in_key, own, in_epoch, CASE WHEN ahead.state = 'w' THEN 0 ELSE in_ticket END,
     NULL, NULL
   );
@@ -546,13 +554,13 @@ END $$;
 
 -- Standard: Web Locks, "release the lock" and "abort the request". in_why: 'timedout', or ''.
 -- Returns null, or the reason if the lock was lost before. Has no effect the second time.
-CREATE OR REPLACE FUNCTION holdfast.leave(
+CREATE OR REPLACE FUNCTION functions.leave(
   in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_why text
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   -- As an expression: cheaper than a statement.
   is_locked boolean := pg_advisory_xact_lock(
-    1212368709, holdfast.name_lock(in_bucket, in_key)
+    1212368709, functions.name_lock(in_bucket, in_key)
   ) IS NOT NULL;
   request record;
   reason text;
@@ -574,7 +582,7 @@ BEGIN
     reason := 'expired';
   END IF;
   IF request.is_watched THEN
-    PERFORM holdfast.emit(
+    PERFORM functions.emit(
       in_bucket, in_key, own,
       CASE
         WHEN request.state = 'h' THEN coalesce(reason, 'released')
@@ -588,21 +596,21 @@ BEGIN
     RETURN reason;
   END IF;
   IF request.state = 'h' AND request.mode = 'x' THEN
-    has_served := holdfast.serve(in_bucket, in_key, own, in_epoch, request.ticket, 0, own);
+    has_served := functions.serve(in_bucket, in_key, own, in_epoch, request.ticket, 0, own);
   ELSE
-    PERFORM holdfast.settle(in_bucket, in_key, own, in_epoch, request.ticket, request.state);
+    PERFORM functions.settle(in_bucket, in_key, own, in_epoch, request.ticket, request.state);
   END IF;
   RETURN reason;
 END $$;
 
 -- Takes the locks of names, in the order of their hashes.
-CREATE OR REPLACE FUNCTION holdfast.lock_names(in_bucket text, in_keys text[]) RETURNS void
+CREATE OR REPLACE FUNCTION functions.lock_names(in_bucket text, in_keys text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   hash int;
 BEGIN
   FOR hash IN
-    SELECT DISTINCT holdfast.name_lock(in_bucket, k) FROM unnest(in_keys) k ORDER BY 1
+    SELECT DISTINCT functions.name_lock(in_bucket, k) FROM unnest(in_keys) k ORDER BY 1
   LOOP
     PERFORM pg_advisory_xact_lock(1212368709, hash);
   END LOOP;
@@ -612,36 +620,36 @@ END $$;
 --   ["e", key, number, mode, flags, max_shared, hold_ms, details, floor]  enter()
 --   ["l", key, number, why]                                               leave()
 -- Returns the answer of each.
-CREATE OR REPLACE FUNCTION holdfast.step(in_bucket text, own int, in_epoch bigint, in_ops jsonb)
-RETURNS text[] LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION functions.step(in_bucket text, own int, in_epoch bigint, in_ops jsonb)
+RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   op jsonb;
   answers text[] := '{}';
   answer text;
 BEGIN
   IF jsonb_array_length(in_ops) > 1 THEN
-    PERFORM holdfast.lock_names(
+    PERFORM functions.lock_names(
       in_bucket, (SELECT array_agg(o ->> 1) FROM jsonb_array_elements(in_ops) o)
     );
   END IF;
   FOR i IN 0 .. jsonb_array_length(in_ops) - 1 LOOP
     op := in_ops -> i;
     IF op ->> 0 = 'e' THEN
-      answer := holdfast.enter(
+      answer := functions.enter(
         in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, (op ->> 3)::"char", (op ->> 4)::int,
         (op ->> 5)::int, (op ->> 6)::float8, op ->> 7, coalesce((op ->> 8)::bigint, 0)
       );
     ELSE
-      answer := holdfast.leave(in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, op ->> 3);
+      answer := functions.leave(in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, op ->> 3);
     END IF;
     answers := array_append(answers, answer);
   END LOOP;
-  RETURN answers;
+  RETURN to_json(answers);
 END $$;
 
 -- Removes all rows of sessions, at most 50 names a call, and serves the queues. Returns how many
 -- names are left.
-CREATE OR REPLACE FUNCTION holdfast.remove(
+CREATE OR REPLACE FUNCTION functions.remove(
   in_bucket text, in_sessions int[], own int, in_epoch bigint, in_died boolean
 ) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -652,7 +660,7 @@ BEGIN
   SELECT array_agg(k.key) INTO keys FROM (
     SELECT DISTINCT r.key FROM holdfast.requests r WHERE r.session = ANY (in_sessions) LIMIT 50
   ) k;
-  PERFORM holdfast.lock_names(in_bucket, keys);
+  PERFORM functions.lock_names(in_bucket, keys);
   -- All are deleted before a queue is served: none of them is granted when another one leaves.
   FOR request IN
     WITH deleted AS (
@@ -662,13 +670,13 @@ BEGIN
     )
     SELECT * FROM deleted d WHERE d.state <> 'g' ORDER BY d.key, d.ticket
   LOOP
-    PERFORM holdfast.emit(
+    PERFORM functions.emit(
       in_bucket, request.key, own,
       CASE WHEN in_died THEN 'died' WHEN request.state = 'h' THEN 'released' ELSE 'aborted' END,
       request.session, request.number, request.mode, request.token
     );
   END LOOP;
-  PERFORM holdfast.serve(in_bucket, k, own, in_epoch, 0, NULL, NULL) FROM unnest(keys) k;
+  PERFORM functions.serve(in_bucket, k, own, in_epoch, 0, NULL, NULL) FROM unnest(keys) k;
 
   SELECT count(DISTINCT r.key) INTO left_over FROM holdfast.requests r
   WHERE r.session = ANY (in_sessions);
@@ -687,20 +695,20 @@ END $$;
 
 -- Removes the requests of a session that has died, at most 50 names a call. Returns how many names
 -- are left, or -1: the session lives.
-CREATE OR REPLACE FUNCTION holdfast.bury(
+CREATE OR REPLACE FUNCTION functions.bury(
   in_bucket text, in_session int, own int, in_epoch bigint
 ) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
-  IF holdfast.alive(in_session, own) THEN
+  IF functions.alive(in_session, own) THEN
     RETURN -1;
   END IF;
-  RETURN holdfast.remove(in_bucket, ARRAY[in_session], own, in_epoch, true);
+  RETURN functions.remove(in_bucket, ARRAY[in_session], own, in_epoch, true);
 END $$;
 
 -- Begins a session on this connection, which has none. It uses epoch 0 until pause_ms have passed.
 -- Also removes sessions of the bucket that have died: at most 50 names, the next ones in the next
 -- call.
-CREATE OR REPLACE FUNCTION holdfast.open(
+CREATE OR REPLACE FUNCTION functions.open(
   in_bucket text, in_agent text, in_ttl_ms float8,
   OUT session int, OUT epoch bigint, OUT pause_ms float8
 ) LANGUAGE plpgsql AS $$
@@ -708,7 +716,7 @@ DECLARE
   grants_from timestamptz;
   dead int[];
 BEGIN
-  PERFORM holdfast.configure();
+  PERFORM functions.configure();
   LOOP
     session := nextval('holdfast.session_numbers');
     IF pg_try_advisory_lock(1212368708, session) THEN
@@ -753,10 +761,10 @@ BEGIN
 
   dead := ARRAY(
     SELECT s.session FROM holdfast.sessions s
-    WHERE s.bucket = in_bucket AND NOT holdfast.alive(s.session, open.session) LIMIT 50
+    WHERE s.bucket = in_bucket AND NOT functions.alive(s.session, open.session) LIMIT 50
   );
   IF cardinality(dead) > 0 THEN
-    PERFORM holdfast.remove(
+    PERFORM functions.remove(
       in_bucket, dead, session, CASE WHEN pause_ms > 0 THEN 0 ELSE epoch END, true
     );
   END IF;
@@ -766,10 +774,10 @@ END $$;
 
 -- Ends the own session, at most 50 names a call. Returns how many names are left; at 0 the session
 -- is over.
-CREATE OR REPLACE FUNCTION holdfast.close(in_bucket text, own int, in_epoch bigint) RETURNS int
+CREATE OR REPLACE FUNCTION functions.close(in_bucket text, own int, in_epoch bigint) RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
-  left_over int := holdfast.remove(in_bucket, ARRAY[own], own, in_epoch, false);
+  left_over int := functions.remove(in_bucket, ARRAY[own], own, in_epoch, false);
 BEGIN
   IF left_over = 0 THEN
     PERFORM pg_advisory_unlock(1212368708, own);
@@ -779,21 +787,21 @@ END $$;
 
 -- Enforces the hold limits of a name and deletes its holders that have died. Returns the
 -- milliseconds until the next hold limit; null: none.
-CREATE OR REPLACE FUNCTION holdfast.expire(in_bucket text, in_key text, own int, in_epoch bigint)
+CREATE OR REPLACE FUNCTION functions.expire(in_bucket text, in_key text, own int, in_epoch bigint)
 RETURNS float8 LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM pg_advisory_xact_lock(1212368709, holdfast.name_lock(in_bucket, in_key));
-  PERFORM holdfast.tidy(in_bucket, in_key, own, in_epoch);
-  RETURN holdfast.next_limit(in_bucket, in_key);
+  PERFORM pg_advisory_xact_lock(1212368709, functions.name_lock(in_bucket, in_key));
+  PERFORM functions.tidy(in_bucket, in_key, own, in_epoch);
+  RETURN functions.next_limit(in_bucket, in_key);
 END $$;
 
 -- The sweep of a session that waits. Of the names that it waits for: the sessions of holders and of
 -- the row directly ahead that have died, for bury(); and, without a session, the names of which a
 -- hold limit has passed, for expire(). So the row behind a watcher that has died finds it.
-CREATE OR REPLACE FUNCTION holdfast.overdue(in_bucket text, own int)
+CREATE OR REPLACE FUNCTION functions.overdue(in_bucket text, own int)
 RETURNS TABLE (key text, session int) LANGUAGE sql AS $$
   SELECT DISTINCT d.key, CASE WHEN NOT d.lives THEN d.session END FROM (
-    SELECT w.key, r.session, r.hold_until, holdfast.alive(r.session, own) AS lives
+    SELECT w.key, r.session, r.hold_until, functions.alive(r.session, own) AS lives
     FROM (
       SELECT o.key, min(o.ticket) AS ticket FROM holdfast.requests o
       WHERE o.session = own AND o.state = 'w' GROUP BY o.key
@@ -813,7 +821,7 @@ RETURNS TABLE (key text, session int) LANGUAGE sql AS $$
 $$;
 
 -- The holders of a name, in the order of their grants. Expired and dead ones are left out.
-CREATE OR REPLACE FUNCTION holdfast.holders(in_bucket text, in_key text, own int, in_max int)
+CREATE OR REPLACE FUNCTION functions.holders(in_bucket text, in_key text, own int, in_max int)
 RETURNS TABLE (
   agent text, session int, number int, mode "char", ticket bigint, token bigint, max_shared int,
   hold_ms float8, details text, waited_ms float8, held_ms float8
@@ -832,21 +840,21 @@ BEGIN
     WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
       AND r.ticket < coalesce(first_waiting, 9223372036854775807)
       AND (r.hold_until > clock_timestamp()) IS NOT FALSE
-      AND holdfast.alive(r.session, own)
+      AND functions.alive(r.session, own)
     ORDER BY r.token LIMIT in_max;
 END $$;
 
 -- How many hold a name's lock.
-CREATE OR REPLACE FUNCTION holdfast.locked(
+CREATE OR REPLACE FUNCTION functions.locked(
   in_bucket text, in_key text, own int, OUT exclusive int, OUT shared int
 ) LANGUAGE sql AS $$
   SELECT count(*) FILTER (WHERE h.mode = 'x')::int, count(*) FILTER (WHERE h.mode = 's')::int
-  FROM holdfast.holders(in_bucket, in_key, own, NULL) h
+  FROM functions.holders(in_bucket, in_key, own, NULL) h
 $$;
 
 -- All requests of a bucket at one moment: the held ones in the order of their grants, the waiting
 -- ones in the order of their queues. Lost, expired and dead ones are left out.
-CREATE OR REPLACE FUNCTION holdfast.inspect(in_bucket text, own int)
+CREATE OR REPLACE FUNCTION functions.inspect(in_bucket text, own int)
 RETURNS TABLE (
   key text, state "char", agent text, session int, number int, mode "char", ticket bigint,
   token bigint, max_shared int, hold_ms float8, details text, waited_ms float8, held_ms float8
@@ -857,7 +865,7 @@ RETURNS TABLE (
     extract(epoch FROM clock_timestamp() - r.granted)::float8 * 1000
   FROM (
     SELECT * FROM holdfast.sessions o
-    WHERE o.bucket = in_bucket AND holdfast.alive(o.session, own)
+    WHERE o.bucket = in_bucket AND functions.alive(o.session, own)
     OFFSET 0
   ) s JOIN holdfast.requests r ON r.session = s.session
   WHERE r.bucket = in_bucket AND r.state <> 'g'
@@ -866,29 +874,48 @@ RETURNS TABLE (
 $$;
 
 -- Sends the events of a bucket from now on, while the session lives.
-CREATE OR REPLACE FUNCTION holdfast.watch(in_bucket text, own int) RETURNS void
+CREATE OR REPLACE FUNCTION functions.watch(in_bucket text, own int) RETURNS void
 LANGUAGE sql AS $$
   INSERT INTO holdfast.watchers VALUES (in_bucket, own) ON CONFLICT DO NOTHING
 $$;
 
-CREATE OR REPLACE FUNCTION holdfast.unwatch(in_bucket text, own int) RETURNS void
+CREATE OR REPLACE FUNCTION functions.unwatch(in_bucket text, own int) RETURNS void
 LANGUAGE sql AS $$
   DELETE FROM holdfast.watchers w WHERE w.bucket = in_bucket AND w.session = own
 $$;
 
 -- An event that was too long for its notification; null if it is older than a minute.
-CREATE OR REPLACE FUNCTION holdfast.event(in_id bigint) RETURNS text LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION functions.event(in_id bigint) RETURNS text LANGUAGE sql AS $$
   SELECT e.event FROM holdfast.events e WHERE e.id = in_id
 $$;
-
-INSERT INTO holdfast.version SELECT ${VERSION} WHERE NOT EXISTS (SELECT FROM holdfast.version);
 `;
 
-/** One client at a time creates the schema. */
+/**
+ * The schema of functions, and what creates it. Each build of the package has its own, named by a
+ * hash, so that builds with the same tables and invariants can run side by side. The functions have
+ * the rights of their caller.
+ * @param {string} text
+ */
+function functionSchemaOf(text) {
+  const hash = createHash('sha256').update(text).digest('hex');
+  const name = `holdfast_${hash.slice(0, 8)}`;
+  const sql = `
+CREATE SCHEMA IF NOT EXISTS ${name};
+GRANT USAGE ON SCHEMA ${name} TO PUBLIC;
+${text.replace(/\bfunctions\.(?=\w)/g, `${name}.`)}
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${name} TO PUBLIC;
+`;
+  return { name, sql };
+}
+
+/** The schema of the functions of this build. */
+const { name: FUNCTIONS, sql: FUNCTION_SCHEMA } = functionSchemaOf(FUNCTION_TEXT);
+
+/** One client at a time creates the schemas. */
 const LOCK_SCHEMA = 'SELECT pg_advisory_xact_lock(1212368710, 1)';
 
 /** The whole as one transaction, for a program like psql; it can be run again. */
-const SCRIPT = `BEGIN;\n${LOCK_SCHEMA};\n${SCHEMA}COMMIT;\n`;
+const SCRIPT = `BEGIN;\n${LOCK_SCHEMA};\n${TABLES}${FUNCTION_SCHEMA}COMMIT;\n`;
 
 const UNDEFINED_TABLE = '42P01';
 
@@ -908,18 +935,26 @@ async function readVersion(client) {
   }
 }
 
+/** Those of this build. @param {Client} client @returns {Promise<boolean>} */
+async function hasFunctions(client) {
+  const { rows } = await client.query(`SELECT to_regnamespace('${FUNCTIONS}') AS found`);
+  return rows[0].found !== null;
+}
+
 /**
- * Creates the schema if there is none; many clients may do so at once.
+ * Creates what is missing of the tables and the functions; many clients may do so at once.
  * @param {Client} client
- * @returns {Promise<number>} the version of the schema, which may be another one
+ * @returns {Promise<number>} the version of the tables, which may be another one
  */
 async function ensureSchema(client) {
   const version = await readVersion(client);
-  if (version !== undefined) return version;
+  const isOther = version !== undefined && version !== VERSION;
+  if (isOther || (version !== undefined && (await hasFunctions(client)))) return version;
   await client.query(`BEGIN; ${LOCK_SCHEMA}`);
   try {
     const { rows } = await client.query(`SELECT to_regclass('holdfast.version') AS found`);
-    if (rows[0].found === null) await client.query(SCHEMA);
+    if (rows[0].found === null) await client.query(TABLES);
+    if (!(await hasFunctions(client))) await client.query(FUNCTION_SCHEMA);
     await client.query('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {}); // the connection is lost
@@ -937,8 +972,16 @@ function grantsFor(role) {
   return `GRANT USAGE ON SCHEMA holdfast TO ${name};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA holdfast TO ${name};
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA holdfast TO ${name};
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA holdfast TO ${name};
 `;
 }
 
-module.exports = { VERSION, SCRIPT, ensureSchema, grantsFor, readVersion };
+module.exports = {
+  FUNCTION_TEXT,
+  FUNCTIONS,
+  SCRIPT,
+  VERSION,
+  ensureSchema,
+  functionSchemaOf,
+  grantsFor,
+  readVersion,
+};

@@ -16,6 +16,7 @@ const {
 const { checkSchema, connect } = require('./connection.js');
 const { DeathWatch } = require('./death-watch.js');
 const { fromDetails, toAscii, toDetails, toKey, toName } = require('./names.js');
+const { FUNCTIONS } = require('./schema.js');
 const { isAnswer } = require('./postgres-errors.js');
 
 /** @typedef {import('../remote/lock-session.js').OwnRequest} OwnRequest */
@@ -33,20 +34,20 @@ const planned = (name, text) => ({ name: `holdfast_${name}`, text });
 
 const ENTER = planned(
   'enter',
-  'SELECT holdfast.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+  `SELECT ${FUNCTIONS}.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 );
-const LEAVE = planned('leave', 'SELECT holdfast.leave($1, $2, $3, $4, $5, $6)');
-const STEP = planned('step', 'SELECT holdfast.step($1, $2, $3, $4)');
-const EXPIRE = planned('expire', 'SELECT holdfast.expire($1, $2, $3, $4)');
-const BURY = planned('bury', 'SELECT holdfast.bury($1, $2, $3, $4)');
-const LOCKED = planned('locked', 'SELECT exclusive, shared FROM holdfast.locked($1, $2, $3)');
+const LEAVE = planned('leave', `SELECT ${FUNCTIONS}.leave($1, $2, $3, $4, $5, $6)`);
+const STEP = planned('step', `SELECT ${FUNCTIONS}.step($1, $2, $3, $4)`);
+const EXPIRE = planned('expire', `SELECT ${FUNCTIONS}.expire($1, $2, $3, $4)`);
+const BURY = planned('bury', `SELECT ${FUNCTIONS}.bury($1, $2, $3, $4)`);
+const LOCKED = planned('locked', `SELECT exclusive, shared FROM ${FUNCTIONS}.locked($1, $2, $3)`);
 const PING = planned('ping', 'SELECT 1');
-const OVERDUE = planned('overdue', 'SELECT key, session FROM holdfast.overdue($1, $2)');
+const OVERDUE = planned('overdue', `SELECT key, session FROM ${FUNCTIONS}.overdue($1, $2)`);
 /** The sessions of the bucket that have died. */
 const DEAD_SESSIONS = planned(
   'dead_sessions',
   `SELECT NULL, session FROM holdfast.sessions
-  WHERE bucket = $1 AND NOT holdfast.alive(session, $2)`,
+  WHERE bucket = $1 AND NOT ${FUNCTIONS}.alive(session, $2)`,
 );
 /** All of a name. */
 const QUEUE = `
@@ -65,7 +66,7 @@ const MAX_FLOORS = 1000;
  */
 const SWEEP_MS = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** The epoch of a session that must not grant a lock yet; see holdfast.open(). */
+/** The epoch of a session that must not grant a lock yet; see open(). */
 const NO_GRANTS = '0';
 /**
  * The part of the TTL after which this side counts the session as lost. The server ends it after
@@ -97,7 +98,7 @@ class Entry {
 }
 
 /**
- * @typedef {object} Operation  see holdfast.step()
+ * @typedef {object} Operation  see step()
  * @property {unknown[]} args
  * @property {(answer: string | null) => void} onAnswer
  * @property {(error: unknown) => void} onError
@@ -109,6 +110,56 @@ class Entry {
  * @property {number} bytes
  * @property {() => Promise<void>} run
  */
+
+/**
+ * A call of a function that returns one text. pg's own Query copies its configuration, is an event
+ * emitter, and has the server describe its columns: half of the client's time of a call.
+ */
+class Call {
+  /** @type {string | null} */
+  #answer = null;
+
+  /**
+   * @param {Query} query
+   * @param {unknown[]} values
+   * @param {(error: unknown, answer: string | null) => void} callback
+   */
+  constructor({ name, text }, values, callback) {
+    this.name = name;
+    this.text = text;
+    this.values = values.map(String);
+    this.callback = callback;
+  }
+
+  // The interface of pg for what is submitted; pg notes a statement that the server has parsed.
+
+  /** @param {any} connection */
+  submit(connection) {
+    const { name, text, values } = this;
+    connection.stream.cork();
+    if (connection.parsedStatements[name] === undefined) connection.parse({ name, text });
+    connection.bind({ statement: name, values });
+    connection.execute({});
+    connection.sync();
+    connection.stream.uncork();
+  }
+
+  /** @param {{ fields: [string | null] }} row */
+  handleDataRow({ fields }) {
+    [this.#answer] = fields;
+  }
+
+  handleCommandComplete() {}
+
+  /** @param {unknown} error */
+  handleError(error) {
+    this.callback(error, null);
+  }
+
+  handleReadyForQuery() {
+    this.callback(null, this.#answer);
+  }
+}
 
 /** The channel of the events of a bucket. @param {string} bucket  in ASCII */
 const toEventChannel = (bucket) =>
@@ -181,7 +232,7 @@ class PostgresSession {
     const agent = toAscii(fromSessionInfo(this.#agent));
     const { ttlMs } = this.#options;
     const [[session, epoch, pauseMs]] = await this.#query(
-      'SELECT session, epoch, pause_ms FROM holdfast.open($1, $2, $3)',
+      `SELECT session, epoch, pause_ms FROM ${FUNCTIONS}.open($1, $2, $3)`,
       [this.#bucket, agent, ttlMs],
     );
     this.#session = session;
@@ -208,7 +259,7 @@ class PostgresSession {
     try {
       if (this.#session !== 0 && !this.isOver) {
         for (let left = 1; left > 0;) {
-          [[left]] = await this.#query('SELECT holdfast.close($1, $2, $3)', this.#own);
+          [[left]] = await this.#query(`SELECT ${FUNCTIONS}.close($1, $2, $3)`, this.#own);
         }
       }
     } catch {
@@ -290,7 +341,7 @@ class PostgresSession {
     const key = toKey(name);
     const rows = await this.#query(
       `SELECT $2, 'h', agent, session, number, mode, token, max_shared, hold_ms, details, waited_ms,
-        held_ms FROM holdfast.holders($1, $2, $3, $4)`,
+        held_ms FROM ${FUNCTIONS}.holders($1, $2, $3, $4)`,
       [bucket, key, own, max],
     );
     return rows.map(toLockDetail);
@@ -300,7 +351,7 @@ class PostgresSession {
     const [bucket, own] = this.#own;
     const rows = await this.#query(
       `SELECT key, state, agent, session, number, mode, token, max_shared, hold_ms, details,
-        waited_ms, held_ms FROM holdfast.inspect($1, $2)`,
+        waited_ms, held_ms FROM ${FUNCTIONS}.inspect($1, $2)`,
       [bucket, own],
     );
     const of = (/** @type {string} */ wanted) =>
@@ -335,14 +386,14 @@ class PostgresSession {
     if (this.#watches.size > 1) return;
     const [bucket, own] = this.#own;
     void this.#query(`LISTEN ${this.#eventChannel}`).catch(ignore);
-    void this.#query('SELECT holdfast.watch($1, $2)', [bucket, own]).catch(ignore);
+    void this.#query(`SELECT ${FUNCTIONS}.watch($1, $2)`, [bucket, own]).catch(ignore);
   }
 
   /** @param {number} id */
   unwatch(id) {
     if (!this.#watches.delete(id) || this.#watches.size > 0) return;
     const [bucket, own] = this.#own;
-    void this.#query('SELECT holdfast.unwatch($1, $2)', [bucket, own]).catch(ignore);
+    void this.#query(`SELECT ${FUNCTIONS}.unwatch($1, $2)`, [bucket, own]).catch(ignore);
     void this.#query(`UNLISTEN ${this.#eventChannel}`).catch(ignore);
   }
 
@@ -411,13 +462,11 @@ class PostgresSession {
     const [bucket, own, epoch] = this.#own;
     if (operations.length > 1) {
       const args = JSON.stringify(operations.map((it) => it.args));
-      const [[answers]] = await this.#send(STEP, [bucket, own, epoch, args]);
-      return answers;
+      return JSON.parse(String(await this.#call(STEP, [bucket, own, epoch, args])));
     }
     const [[kind, key, ...args]] = operations.map((it) => it.args);
     const query = kind === 'e' ? ENTER : LEAVE;
-    const [[answer]] = await this.#send(query, [bucket, key, own, epoch, ...args]);
-    return [answer];
+    return [await this.#call(query, [bucket, key, own, epoch, ...args])];
   }
 
   /**
@@ -443,16 +492,42 @@ class PostgresSession {
    * @returns {Promise<any[][]>}
    */
   async #send(query, values) {
+    const of = typeof query === 'string' ? { text: query } : query;
+    const config = { ...of, values, rowMode: 'array' };
+    return (await this.#exchange(() => this.#client.query(config))).rows;
+  }
+
+  /**
+   * @param {Query} query
+   * @param {unknown[]} values
+   * @returns {Promise<string | null>}
+   */
+  #call(query, values) {
+    return this.#exchange(
+      () =>
+        new Promise((resolve, reject) => {
+          const onEnd = (/** @type {unknown} */ error, /** @type {string | null} */ answer) =>
+            error ? reject(error) : resolve(answer);
+          this.#client.query(new Call(query, values, onEnd));
+        }),
+    );
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} ask
+   * @returns {Promise<T>}
+   */
+  async #exchange(ask) {
     if (this.isOver) throw new SessionLost();
     const start = steadyNow();
-    const of = typeof query === 'string' ? { text: query } : query;
     try {
-      const { rows } = await this.#client.query({ ...of, values, rowMode: 'array' });
+      const answer = await ask();
       const now = steadyNow();
       this.#counts.roundTrips += 1;
       this.#counts.roundTripMs += now - start;
       if (this.id !== '') this.#extend(start, now);
-      return rows;
+      return answer;
     } catch (error) {
       if (!this.isOver && isAnswer(error)) throw error;
       this.#lose();
@@ -665,7 +740,7 @@ class PostgresSession {
 
   /** @param {string} id @returns {Promise<string | null>} */
   async #longEvent(id) {
-    const rows = await this.#query('SELECT holdfast.event($1)', [id]).catch(() => [[null]]);
+    const rows = await this.#query(`SELECT ${FUNCTIONS}.event($1)`, [id]).catch(() => [[null]]);
     return rows[0][0];
   }
 
