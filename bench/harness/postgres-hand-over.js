@@ -28,6 +28,8 @@ function handOverScenario(parties, { perHost = 1, ms, rounds }) {
     contenders: {
       holdfast: of('holdfast-postgres'),
       [BARE]: of('postgresql-tcp'),
+      'a turn passed round by notifications': of('relay-postgres'),
+      'the same, the client in a thread': of('threaded-relay-postgres'),
       [ETCD]: of('holdfast-etcd'),
     },
     goals: [

@@ -1,48 +1,9 @@
 'use strict';
 
-// The turn of relay-etcd.js, with the client in a separate thread, as a session's is: one message
-// to pass the turn on, one to receive it.
-
-const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
+const { openRelayInThread } = require('../harness/relay-in-thread.js');
 const relay = require('./relay-etcd.js');
 
-/** In the thread. @param {import('./peers.js').PeerSetup} setup */
-async function serveMessages(setup) {
-  const turn = await relay.open(setup);
-  let leave;
-  parentPort.on('message', () => leave());
-  parentPort.postMessage('ready');
-  for (;;) {
-    await turn.run(() => {
-      parentPort.postMessage('turn');
-      return new Promise((resolve) => (leave = () => resolve(undefined)));
-    });
-  }
-}
-
 /** @param {import('./peers.js').PeerSetup} setup */
-async function open(setup) {
-  const thread = new Worker(__filename, { workerData: { relay: setup } });
-  let turns = -1; // the first message says that it is ready
-  let take = () => {};
-  thread.on('message', () => {
-    turns += 1;
-    take();
-  });
-  const next = () =>
-    new Promise((resolve) => {
-      take = () => resolve(undefined);
-    });
-  while (turns < 0) await next();
-  const run = async (section) => {
-    while (turns === 0) await next();
-    turns -= 1;
-    await section();
-    thread.postMessage('pass');
-  };
-  return { run, close: () => void thread.terminate() };
-}
-
-if (!isMainThread && workerData?.relay !== undefined) void serveMessages(workerData.relay);
+const open = (setup) => openRelayInThread('relay-etcd', setup);
 
 module.exports = { ...relay, open };

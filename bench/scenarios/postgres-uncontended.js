@@ -29,6 +29,7 @@ module.exports = {
     holdfast: contender('holdfast-postgres'),
     [BARE]: contender('bare-postgres'),
     'two bare function calls in a thread': contender('threaded-postgres'),
+    'a row inserted and deleted, in a thread': contender('threaded-row-postgres'),
     'an advisory lock': contender('postgresql-tcp'),
   },
   goals: [{ of: 'holdfast', per: BARE, figure: 'µs', atMost: 1.5 }],

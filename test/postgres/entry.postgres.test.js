@@ -5,7 +5,7 @@ const { readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { Pool } = require('pg');
 const { openLockManager } = require('../../lib/index.js');
-const { VERSION } = require('../../lib/backends/postgres/schema.js');
+const { FUNCTIONS, VERSION } = require('../../lib/backends/postgres/schema.js');
 const { examinePostgres, openPostgresBackend } = require('../../lib/postgres.js');
 const { PostgresServer } = require('../support/postgres-server.js');
 
@@ -122,12 +122,19 @@ test('an administrator prepares a database for a role that may create nothing', 
   });
   const owner = await server.connect({ database: 'app' });
   await owner.query(run('postgres', '--schema', '--grant', 'web'));
-  await owner.end();
   expect(runs('doctor', '--url', url)).toEqual({
     status: 0,
     output: expect.stringContaining(`the schema 'holdfast' has version ${VERSION}`),
   });
   expect(run('exec', '--url', url, 'a', '--', 'echo', 'ran')).toBe('ran\n');
+  await owner.query(`DROP SCHEMA ${FUNCTIONS} CASCADE`); // as before an upgrade of the package
+  expect(runs('doctor', '--url', url)).toEqual({
+    status: 1,
+    output: expect.stringContaining(`there is no schema '${FUNCTIONS}', and this role may not`),
+  });
+  await owner.query(run('postgres', '--schema'));
+  await owner.end();
+  expect(runs('doctor', '--url', url).status).toBe(0);
 });
 
 test('the command without an option says what it expects', () => {

@@ -11,8 +11,8 @@ const { SqlSession } = require('../support/sql-session.js');
 const KILLS = lengthOf('HOLDFAST_KILLS', { whole: 1_000, part: 60 });
 const WORKERS = 6;
 const KEYS = ['a', 'b', 'c'];
-/** Of its looks for a grant, a worker sweeps once in so many. */
-const LOOKS_OF_SWEEP = 100;
+/** A worker that waits sweeps once in so many checks for its grant. */
+const CHECKS_OF_SWEEP = 100;
 /** The answer to a call during which the server ends the session. */
 const ADMIN_SHUTDOWN = '57P01';
 
@@ -106,9 +106,9 @@ class Worker {
 
   /** A client waits for the advisory lock of its blocker; this one tries to bury it. */
   async #grantOf(number) {
-    for (let looks = 1; !this.#tokens.has(number); looks += 1) {
+    for (let checks = 1; !this.#tokens.has(number); checks += 1) {
       if (this.#blocker > 0) await this.#sql.bury(this.#blocker);
-      if (looks % LOOKS_OF_SWEEP === 0) await this.#sql.sweep();
+      if (checks % CHECKS_OF_SWEEP === 0) await this.#sql.sweep();
       await this.#sql.client.query('SELECT pg_sleep(0.001)');
     }
     return this.#tokens.get(number);

@@ -70,7 +70,7 @@ describe('enter', () => {
     expect(await one.enter()).toEqual(['w 0', 2]);
   });
 
-  test("names the holder to another session's request behind those of the holder's own", async () => {
+  test("names the holder to another session's request behind the holder's own requests", async () => {
     const [one, two, three] = await openMany(3);
     for (let count = 0; count < 3; count += 1) await one.enter();
     expect(await two.enter()).toEqual([waits(one), 1]);

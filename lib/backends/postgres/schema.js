@@ -935,7 +935,7 @@ async function readVersion(client) {
   }
 }
 
-/** Those of this build. @param {Client} client @returns {Promise<boolean>} */
+/** Whether this build has its functions. @param {Client} client @returns {Promise<boolean>} */
 async function hasFunctions(client) {
   const { rows } = await client.query(`SELECT to_regnamespace('${FUNCTIONS}') AS found`);
   return rows[0].found !== null;

@@ -515,14 +515,14 @@ class PostgresSession {
 
   /**
    * @template T
-   * @param {() => Promise<T>} ask
+   * @param {() => Promise<T>} send
    * @returns {Promise<T>}
    */
-  async #exchange(ask) {
+  async #exchange(send) {
     if (this.isOver) throw new SessionLost();
     const start = steadyNow();
     try {
-      const answer = await ask();
+      const answer = await send();
       const now = steadyNow();
       this.#counts.roundTrips += 1;
       this.#counts.roundTripMs += now - start;
