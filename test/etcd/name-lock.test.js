@@ -118,6 +118,106 @@ describe('a release', () => {
   });
 });
 
+describe('a long queue', () => {
+  test('is read once for many hand-offs, also to other sessions', async () => {
+    const first = session.request(1);
+    await settle();
+    const waiting = [];
+    for (let number = 2; number <= 81; number += 1) {
+      const to = number % 2 === 0 ? other : session;
+      waiting.push({ to, request: to.request(number) });
+      await settle();
+    }
+    const before = etcd.sortedReads;
+    session.lock.end(first);
+    for (const { to, request } of waiting) {
+      await settle();
+      expect(to.notices).toContain(`granted ${request.number}`);
+      to.lock.end(request);
+    }
+    await settle();
+    expect(etcd.sortedReads - before).toBeLessThan(10);
+    expect(countOf(keys.base)).toBe(0);
+  });
+
+  test('that is too long for one read is granted in order', async () => {
+    const first = session.request(1);
+    await settle();
+    const waiting = Array.from({ length: 250 }, (_, at) => other.request(at + 2));
+    await settle();
+    session.lock.end(first);
+    for (const request of waiting) {
+      while (!other.notices.includes(`granted ${request.number}`)) await turn();
+      other.lock.end(request);
+    }
+    await settle();
+    const granted = other.notices.filter((it) => it.startsWith('granted'));
+    expect(granted).toEqual(waiting.map(({ number }) => `granted ${number}`));
+  });
+
+  test('is read once for the ends of very many that wait, and once for the first of them', async () => {
+    session.request(1);
+    await settle();
+    const waiting = Array.from({ length: 250 }, (_, at) => other.request(at + 2));
+    while (other.notices.length < 250) await turn();
+    const before = etcd.sortedReads;
+    for (const request of waiting) other.lock.end(request);
+    while (other.notices.length < 500) await turn();
+    await settle();
+    expect([etcd.sortedReads - before, countOf(keys.queue)]).toEqual([2, 0]);
+  });
+
+  test('of which notices may have been missed is read up to the first that still waits', async () => {
+    session.request(1);
+    await settle();
+    for (let number = 2; number <= 251; number += 1) other.request(number);
+    while (other.notices.length < 250) await turn();
+    const read = jest.spyOn(other, 'read');
+    other.lock.reread();
+    other.lock.close();
+    await settle();
+    expect(read).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('shared requests at the front', () => {
+  test('of several sessions are granted at once, those of one session in their order', async () => {
+    const first = session.request(1);
+    await settle();
+    const third = new PlayedSession(etcd, '9');
+    for (const number of [2, 3]) other.request(number, shared);
+    third.request(4, shared);
+    await settle();
+    session.changes = [];
+    session.lock.end(first);
+    await settle();
+    const [release] = session.changes.splice(0);
+    release.resolve(release.carryOut());
+    await settle();
+    expect(session.changes).toHaveLength(2);
+    for (let made; (made = session.changes.shift()) !== undefined; await settle()) {
+      made.resolve(made.carryOut());
+    }
+    third.lock.close();
+    expect([other.notices.slice(2), third.notices.slice(1)]).toEqual([
+      ['granted 2', 'granted 3'],
+      ['granted 4'],
+    ]);
+  });
+
+  test('of more than one read of the queue do not hold up the end of another request', async () => {
+    const first = session.request(1);
+    await settle();
+    const all = Array.from({ length: 250 }, (_, at) => session.request(at + 2, shared));
+    while (session.notices.length < 251) await turn();
+    session.lock.end(first);
+    session.lock.end(all[0]);
+    while (!session.notices.includes('granted 251')) await turn();
+    const { notices } = session;
+    expect(notices.indexOf('ended 2')).toBeLessThan(notices.indexOf('granted 251'));
+  });
+});
+
 test('a request leaves the queue; if its grant was faster, it is released', async () => {
   const first = session.request(1);
   await settle();

@@ -7,13 +7,12 @@ const { WaitPath } = require('../wait-path.js');
 const { toRequestInfo } = require('./bucket-view.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { endOf, toLease, withNumber } = require('./keys.js');
-const { sliceWhile, StepQueue } = require('./step-queue.js');
+const { MAX_BATCH, sliceWhile, StepQueue } = require('./step-queue.js');
 const {
   areNoneSince,
   countOf,
   get,
   getAll,
-  getMadeAt,
   getMadeUntil,
   getNewestBefore,
   getOldest,
@@ -101,10 +100,13 @@ class EtcdRequest {
 
 /** So many notices of a steal are one operation of its transaction. */
 const GROUP = 50;
-/** So many requests of the queue are read at once. */
-const HEADS = 4;
-/** The operations of #front(). */
-const FRONT = 3;
+/**
+ * So many requests of the queue are read at once. MIN_HEADS is more than enter together. The
+ * cluster sorts all keys of the queue for each read: in a long queue, fewer reads read more.
+ */
+const MIN_HEADS = MAX_BATCH + 1;
+const MAX_HEADS = 1_000;
+const PART_OF_QUEUE = 1 / 16;
 /** After this time a waiter checks its blocker. */
 const CHECK_AFTER_MS = 200;
 /** Between two tries if the cluster has no room for a grant, on average. */
@@ -113,6 +115,12 @@ const NO_ROOM_MS = 1_000;
 const MORE_BYTES = 200;
 /** How often the end of a request names its key. */
 const KEYS_OF_END = 3;
+
+/** @param {EtcdRequest} request */
+const isOpen = ({ phase }) => phase === WAITING || phase === HELD;
+
+/** @param {Waiter} waiter @param {EtcdRequest} request */
+const isOf = ({ id, created }, request) => id === request.id && created === request.created;
 
 /** @param {EtcdRequest} request */
 const mayFollow = ({ steal, ifAvailable, isEnding }) => !steal && !ifAvailable && !isEnding;
@@ -150,8 +158,14 @@ class NameLock {
   #waiting = new Set();
   /** @type {Set<EtcdRequest>} */
   #held = new Set();
-  /** The request that follows the exclusive holder, if it is known. @type {Waiter | undefined} */
-  #next;
+  /**
+   * The requests that follow the exclusive holder, oldest first, as they were at a read of the
+   * front. Requests only leave (E2): so the first that is still there is the next one.
+   * @type {Waiter[]}
+   */
+  #heads = [];
+  /** So many requests of the queue are read at once. */
+  #limit = MIN_HEADS;
   /**
    * For the end of the blocker of the first that waits.
    * @type {{ key: string, cancel: () => void } | undefined}
@@ -238,7 +252,10 @@ class NameLock {
   /** Notices may have been missed: reads the state of each request. */
   reread() {
     this.#steps.add(async () => {
-      for (const request of [...this.#waiting, ...this.#held]) await this.#reread(request);
+      for await (const { request, found } of this.#findAll([...this.#held, ...this.#waiting])) {
+        this.#update(request, found);
+        if (request.phase === WAITING) break; // and so do the later ones
+      }
     });
     this.#checkLater(0);
   }
@@ -291,6 +308,28 @@ class NameLock {
     return toFound((await this.#session.read(this.#readOwn(request))).responses);
   }
 
+  /**
+   * Reads the states of requests, some at a time.
+   * @param {EtcdRequest[]} requests
+   * @returns {AsyncGenerator<{ request: EtcdRequest, found: Found | undefined }>}
+   */
+  async *#findAll(requests) {
+    for (let i = 0; i < requests.length;) {
+      const some = sliceWhile(
+        requests,
+        i,
+        () => true,
+        (it) => 2 * this.#bytesOf(it),
+      );
+      const reads = some.map((it) => nested([], this.#readOwn(it)));
+      const { responses } = await this.#session.read(reads);
+      for (const [at, { response_txn: state }] of responses.entries()) {
+        yield { request: some[at], found: toFound(state.responses) };
+      }
+      i += some.length;
+    }
+  }
+
   #enterAll = async (/** @type {EtcdRequest[]} */ requests) => {
     for (let i = 0; i < requests.length;) {
       const mustWait = this.#waiting.size > 0 || this.#holder !== undefined;
@@ -308,14 +347,12 @@ class NameLock {
    */
   async #follow(requests) {
     this.#session.identify(requests);
-    const { queue } = this.#keys;
     const puts = requests.map((it) => this.#putQueue(it));
-    const isNextUnknown = this.#holder !== undefined && this.#next === undefined;
-    const front = isNextUnknown ? [getOldest(queue, HEADS)] : [];
+    const isNextUnknown = this.#holder !== undefined && this.#heads.length === 0;
+    const front = isNextUnknown ? [this.#getHeads()] : [];
     const entering = this.#session.change([], [...puts, ...front], [], async () => {
       // They enter together; some may have been granted and stolen since.
-      for (const request of requests) {
-        const found = await this.#find(request);
+      for await (const { found } of this.#findAll(requests)) {
         if (found !== undefined) return { isInDoubt: true, revision: found.revision };
       }
       return undefined;
@@ -324,9 +361,9 @@ class NameLock {
     if (entered === undefined) return;
     this.#wait(requests, entered.revision);
     if (entered.isInDoubt) {
-      for (const request of requests) await this.#reread(request);
+      for await (const { request, found } of this.#findAll(requests)) this.#update(request, found);
     } else if (isNextUnknown && this.#holder !== undefined) {
-      [this.#next] = await this.#toHeads(entered.responses.at(-1));
+      this.#heads = this.#toHeads(entered.responses.at(-1));
     }
   }
 
@@ -340,7 +377,7 @@ class NameLock {
     if (phase === WAITING) {
       this.#wait([request], revision);
       // No transaction can count the holders.
-      if (request.class === 'l') await this.#serveIfPossible(undefined);
+      if (request.class === 'l') await this.#serveIfPossible();
     } else if (phase === HELD) {
       if (request.steal) this.#loseTo(revision);
       this.#hold(request, revision);
@@ -469,73 +506,75 @@ class NameLock {
 
   #endAll = async (/** @type {End[]} */ ends) => {
     const bytesOf = (/** @type {End} */ { request }) => KEYS_OF_END * this.#bytesOf(request);
-    for (let i = 0; i < ends.length;) {
-      const { why } = ends[i];
-      const batch = sliceWhile(ends, i, (it) => it.why === why, bytesOf);
-      await this.#endTogether(
-        batch.map(({ request }) => request),
-        why,
-      );
+    for (const { request, why } of ends) if (!isOpen(request)) this.#finish(request, why, false);
+    const open = ends.filter(({ request }) => isOpen(request));
+    for (let i = 0; i < open.length;) {
+      const { why } = open[i];
+      const batch = sliceWhile(open, i, (it) => it.why === why, bytesOf).map((it) => it.request);
       i += batch.length;
+      await this.#endTogether(batch, why, i === open.length);
     }
   };
 
   /**
    * @param {EtcdRequest[]} requests
    * @param {Why} why
+   * @param {boolean} isLast  others do not follow at once
    */
-  async #endTogether(requests, why) {
-    const known = requests.filter(({ phase }) => phase === WAITING || phase === HELD);
-    const held = new Set(known.filter(({ phase }) => phase === HELD));
-    const answers = known.length === 0 ? [] : await this.#remove(known, why);
+  async #endTogether(requests, why, isLast) {
+    const open = requests.filter(isOpen);
+    const held = new Set(open.filter(({ phase }) => phase === HELD));
+    const mustServe = isLast || held.size > 0;
+    // In the transaction, a read of a long queue would hold up all changes of the cluster.
+    const front = mustServe && this.#limit === MIN_HEADS ? this.#front() : [];
+    const { isHandedOff, answers } = await this.#remove(open, why, front);
     for (const request of requests) {
-      const answer = answers[known.indexOf(request)];
+      const answer = answers[open.indexOf(request)];
       const isStolen = held.has(request) && answer?.response_txn.succeeded === false;
       this.#finish(request, why, isStolen);
     }
-    if (known.length === 0) return;
     this.#checkLater();
-    const end = known.length + FRONT;
-    const front = answers.length === 0 ? undefined : answers.slice(known.length, end);
-    if (front?.length !== 0) await this.#serveIfPossible(front);
+    if (mustServe && !isHandedOff) await this.#serveIfPossible(answers.slice(open.length));
   }
 
   /**
    * @param {EtcdRequest[]} requests
    * @param {Why} why
-   * @returns {Promise<any[]>} the answers, and those to #front(), except after a hand-off to an
-   *   exclusive request; none: not known
+   * @param {object[]} front  further operations
+   * @returns {Promise<{ isHandedOff: boolean, answers: any[] }>} answers: to the removals and the
+   *   further operations; none: not known
    */
-  async #remove(requests, why) {
+  async #remove(requests, why, front) {
     const { lease, leaseId } = this.#session;
     const words = [why, ...requests.map(({ id }) => id)].join(' ');
     const extra = why === undefined ? [] : [put(this.#bucket.why(leaseId), words, lease)];
     const recover = async () => {
-      for (const request of requests) {
-        if ((await this.#find(request)) !== undefined) return undefined; // all end, or none
+      for await (const { found } of this.#findAll(requests)) {
+        if (found !== undefined) return undefined; // all end, or none
       }
       return { responses: [] };
     };
-    const change = (/** @type {object[]} */ removals) =>
-      this.#session.change([], [...removals, ...extra], [], recover);
-    const next = this.#next;
-    const plain = [...requests.map((request) => this.#toRemoval(request)), ...this.#front()];
-    const isHandOff = next !== undefined && requests.length === 1 && requests[0] === this.#holder;
+    const change = async (/** @type {object[]} */ ops) => {
+      const answer = await this.#session.change([], [...extra, ...ops], [], recover);
+      return { revision: answer.revision, answers: answer.responses.slice(extra.length) };
+    };
+    const plain = [...requests.map((request) => this.#toRemoval(request)), ...front];
+    const next = this.#heads.at(0);
+    const isHandOff = next?.class === 'x' && requests.length === 1 && requests[0] === this.#holder;
     try {
-      if (!isHandOff) return (await change(plain)).responses;
-      const answer = await change([this.#toHandOff(requests[0], next)]);
-      const [handOff] = answer.responses;
-      if (handOff === undefined) return [];
-      const { succeeded, responses } = handOff.response_txn;
-      if (!succeeded) return responses;
+      if (!isHandOff) return { isHandedOff: false, ...(await change(plain)) };
+      const { revision, answers } = await change([this.#toHandOff(requests[0], next, plain)]);
+      if (answers.length === 0) return { isHandedOff: false, answers };
+      const { succeeded, responses } = answers[0].response_txn;
+      if (!succeeded) return { isHandedOff: false, answers: responses };
       const own = this.#ownOf(next);
-      if (own !== undefined) this.#hold(own, answer.revision);
-      return next.class === 'x' ? [handOff] : [handOff, ...responses.slice(-FRONT)];
+      if (own !== undefined) this.#hold(own, revision);
+      return { isHandedOff: true, answers };
     } catch (error) {
       const { isForSpace, isLeaseGone } = /** @type {EtcdError} */ (error);
       if (!isForSpace && !isLeaseGone) throw error;
       extra.length = 0;
-      return (await change(plain)).responses;
+      return { isHandedOff: false, ...(await change(plain)) };
     }
   }
 
@@ -548,17 +587,14 @@ class NameLock {
   }
 
   /**
-   * If the next request is gone, only the lock is released. The front is read only if a grant may
-   * follow: in a long queue the cluster sorts all of its keys for that.
    * @param {EtcdRequest} request  the exclusive holder
    * @param {Waiter} next
+   * @param {object[]} otherwise  if the next request is gone
    */
-  #toHandOff(request, next) {
+  #toHandOff(request, next, otherwise) {
     const isHeld = isCreatedAt(this.#heldKey(request), request.token);
     const { isThere, ops } = this.#toGrant(next);
-    const front = next.class === 'x' ? [] : this.#front();
-    const give = [remove(this.#heldKey(request)), ...ops, ...front];
-    return nested([isHeld, isThere], give, [this.#toRemoval(request), ...this.#front()]);
+    return nested([isHeld, isThere], [remove(this.#heldKey(request)), ...ops], otherwise);
   }
 
   /**
@@ -569,7 +605,7 @@ class NameLock {
   #finish(request, why, isStolen) {
     const { phase } = request;
     if (request.isStolen) return; // lose() has reported it
-    if (phase === HELD || phase === WAITING) this.#session.ids.free(request);
+    if (isOpen(request)) this.#session.ids.free(request);
     this.#forget(request);
     const expired = phase === HELD && why === 'expired' ? 'expired' : undefined;
     const loss = isStolen ? 'stolen' : expired;
@@ -614,7 +650,8 @@ class NameLock {
     this.#held.add(request);
     request.phase = HELD;
     request.token = revision;
-    this.#next = undefined;
+    const at = this.#heads.findIndex((head) => isOf(head, request));
+    this.#heads = at < 0 ? [] : this.#heads.slice(at + 1);
     if (!request.isEnding) this.#host.onGranted(request); // otherwise a step follows that releases
     if (request.stolenToken === revision) this.#lose(request);
     else this.#limitHold(request);
@@ -626,7 +663,7 @@ class NameLock {
     request.holdTimer = setTimeout(() => {
       this.#steps.add(async () => {
         if (request.phase !== HELD || request.isEnding) return;
-        await this.#endTogether([request], 'expired');
+        await this.#endTogether([request], 'expired', true);
       });
     }, request.holdLimit);
   }
@@ -648,11 +685,6 @@ class NameLock {
     }
   }
 
-  /** @param {EtcdRequest} request */
-  async #reread(request) {
-    this.#update(request, await this.#find(request));
-  }
-
   /**
    * @param {EtcdRequest} request
    * @param {Found | undefined} found
@@ -669,55 +701,78 @@ class NameLock {
     }
   }
 
-  /** @returns {Promise<any[]>} the answers */
-  async #readFront() {
-    return (await this.#session.read(this.#front())).responses;
+  #getHeads() {
+    return getOldest(this.#keys.queue, this.#limit);
   }
 
   /** The operations that read the first of the queue, and the number of holders. */
   #front() {
-    const { heldExclusive, heldShared, queue } = this.#keys;
-    return [getOldest(queue, HEADS), ...[heldExclusive, heldShared].map(countOf)];
+    const { heldExclusive, heldShared } = this.#keys;
+    return [this.#getHeads(), ...[heldExclusive, heldShared].map(countOf)];
   }
 
   /**
    * Grants what can be granted, from the front of the queue on. A grant that cannot be made is
    * left to the waiters, which check, too (E6).
-   * @param {any[] | undefined} responses  to the operations of #front()
+   * @param {any[]} front  the answers to the operations of #front(); none: reads it
    */
-  async #serve(responses) {
-    for (let front = responses; ; front = undefined) {
-      const [queue, exclusive, shared] = front ?? (await this.#readFront());
-      const holders = { exclusive: numberIn(exclusive), shared: numberIn(shared) };
-      const heads = await this.#toHeads(queue);
-      if (heads.length === 0) return;
-      for (const head of heads) {
-        if (!isGrantable(head, holders)) return;
-        if (!(await this.#grant(head))) break;
-        holders[head.class === 'x' ? 'exclusive' : 'shared'] += 1;
+  async #serve(front) {
+    const read = front.length > 0 ? front : (await this.#session.read(this.#front())).responses;
+    const [queue, exclusive, shared] = read;
+    const holders = { exclusive: numberIn(exclusive), shared: numberIn(shared) };
+    const heads = this.#toHeads(queue);
+    this.#heads = heads;
+    let isToBeRead = queue.response_range.more;
+    for (let i = 0; i < heads.length;) {
+      if (!isGrantable(heads[i], holders)) return;
+      const together =
+        heads[i].class === 's' ? sliceWhile(heads, i, (it) => it.class === 's') : [heads[i]];
+      if (!(await this.#grantAll(together))) {
+        isToBeRead = true;
+        break;
       }
+      holders[heads[i].class === 'x' ? 'exclusive' : 'shared'] += together.length;
+      i += together.length;
     }
+    // Ends that were asked for meanwhile have their turn first.
+    if (isToBeRead) this.#steps.add(async () => void (await this.#serveIfPossible()));
   }
 
   /**
-   * Keys of one revision come in any order: if the server has cut them off, all are read.
-   * @param {any} queue  the answer
-   * @returns {Promise<Waiter[]>} oldest first, without a gap
+   * Shared requests; those of one session one after the other, so that it receives them in order.
+   * @param {Waiter[]} heads
+   * @returns {Promise<boolean>} false: some are not there any more
    */
-  async #toHeads({ response_range: { kvs, more } }) {
+  async #grantAll(heads) {
+    /** @type {Map<string, Promise<boolean>>} */
+    const bySession = new Map();
+    for (const head of heads) {
+      const before = bySession.get(head.lease) ?? Promise.resolve(true);
+      const grant = before.then((isMade) => isMade && this.#grant(head));
+      bySession.set(head.lease, grant);
+    }
+    const results = await Promise.allSettled(bySession.values());
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+    return results.every((result) => result.status === 'fulfilled' && result.value);
+  }
+
+  /**
+   * Requests that entered together come in any order, and some of them may be cut off.
+   * @param {any} queue  the answer to #getHeads()
+   * @returns {Waiter[]} oldest first, without a gap
+   */
+  #toHeads({ response_range: { kvs, more, count } }) {
+    const part = Math.ceil(Number(count) * PART_OF_QUEUE);
+    this.#limit = Math.min(Math.max(part, MIN_HEADS), MAX_HEADS);
     const heads = toWaiters(kvs, this.#bucket);
-    if (!more) return heads;
-    const { created } = heads[heads.length - 1];
-    const whole = heads.filter((head) => head.created !== created);
-    if (whole.length > 0) return whole;
-    const { responses } = await this.#session.read([getMadeAt(this.#keys.queue, created)]);
-    return toWaiters(keyValuesOf(responses[0]), this.#bucket);
+    const last = heads.at(-1)?.created;
+    return more ? heads.filter(({ created }) => created !== last) : heads;
   }
 
   /** @param {Waiter} waiter @returns {EtcdRequest | undefined} */
-  #ownOf({ id, created }) {
-    const own = this.#session.ids.find(id);
-    return own?.phase === WAITING && own.created === created ? own : undefined;
+  #ownOf(waiter) {
+    const own = this.#session.ids.find(waiter.id);
+    return own?.phase === WAITING && isOf(waiter, own) ? own : undefined;
   }
 
   /**
@@ -755,12 +810,12 @@ class NameLock {
 
   /**
    * Serves the queue, if the session that should do it may have no room, or may have ended.
-   * @param {any[] | undefined} responses  to the operations of #front()
+   * @param {any[]} [front]  see #serve()
    * @returns {Promise<boolean>} false: the cluster had no room; a check follows
    */
-  async #serveIfPossible(responses) {
+  async #serveIfPossible(front = []) {
     try {
-      await this.#serve(responses);
+      await this.#serve(front);
       return true;
     } catch (error) {
       const { isForSpace, isLeaseGone } = /** @type {EtcdError} */ (error);
@@ -786,7 +841,7 @@ class NameLock {
     // When the watch has become ready, the next check follows.
     if (blocker !== undefined) {
       if (this.#watch?.key !== blocker.key) this.#watchFor(blocker);
-    } else if ((await this.#serveIfPossible(undefined)) && this.#waiting.has(request)) {
+    } else if ((await this.#serveIfPossible()) && this.#waiting.has(request)) {
       this.#checkLater(); // a steal may have been faster than the grant
     }
   }

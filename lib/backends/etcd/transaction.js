@@ -107,19 +107,6 @@ const getOldest = (prefix, limit) => ({
 });
 
 /**
- * The keys that begin like this and were all made at that revision.
- * @param {string} prefix
- * @param {string} revision
- */
-const getMadeAt = (prefix, revision) => ({
-  request_range: {
-    ...rangeOf(prefix),
-    min_create_revision: revision,
-    max_create_revision: revision,
-  },
-});
-
-/**
  * How many keys begin like this.
  * @param {string} prefix
  */
@@ -174,7 +161,6 @@ module.exports = {
   following,
   get,
   getAll,
-  getMadeAt,
   getMadeUntil,
   getNewestBefore,
   getOldest,
