@@ -35,15 +35,16 @@ async function enterMany(key, first, count, mode = 'x') {
 }
 
 /** @param {string} call @returns {Promise<number>} how many pages it read */
-async function pagesOf(call) {
+async function pagesOf(call, session = one) {
   const text = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT ${FUNCTIONS}.${call}`;
-  const [row] = await one.rows(text);
+  const [row] = await session.rows(text);
   const [{ Plan: plan }] = row['QUERY PLAN'];
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 }
 
-const own = () => `${one.session}, ${one.epoch}`;
-const pagesOfLeave = (key, number) => pagesOf(`leave('bucket', '${key}', ${own()}, ${number}, '')`);
+const own = (session = one) => `${session.session}, ${session.epoch}`;
+const pagesOfLeave = (key, number, session = one) =>
+  pagesOf(`leave('bucket', '${key}', ${own(session)}, ${number}, '')`, session);
 const pagesOfEnter = (key, number, mode = 'x', floor = '0') =>
   pagesOf(`enter('bucket', '${key}', ${own()}, ${number}, '${mode}', 0, 0, 0, '', ${floor})`);
 
@@ -87,6 +88,33 @@ test('to share does not depend on how many share', async () => {
   const small = await usual(20, (index) => pagesOfEnter('small', 4_500_000 + index, 's'));
   const large = await usual(20, (index) => pagesOfEnter('large', 5_500_000 + index, 's'));
   expect(large).toBeLessThan(small * TIMES);
+});
+
+test('to abort does not depend on how many requests of the session wait', async () => {
+  const aborts = async (key, first, count) => {
+    await enterMany(key, first, count);
+    const [front, middle] = [first + 1, first + count / 2];
+    return [
+      await usual(20, (index) => pagesOfLeave(key, front + index)),
+      await usual(20, (index) => pagesOfLeave(key, middle + index)),
+    ];
+  };
+  const few = await aborts('few own', 12_000_000, FEW);
+  const many = await aborts('many own', 13_000_000, MANY);
+  many.forEach((pages, at) => expect(pages).toBeLessThan(few[at] * TIMES));
+});
+
+test('to abort does not depend on how many requests of the holder wait', async () => {
+  const other = await SqlSession.open(server);
+  const aborts = async (key, first, count) => {
+    await enterMany(key, first, count);
+    for (let index = 0; index < 50; index += 1) await other.enterAs(first + index, { key });
+    return usual(20, (index) => pagesOfLeave(key, first + index, other));
+  };
+  const few = await aborts('few of holder', 14_000_000, FEW);
+  const many = await aborts('many of holder', 15_000_000, MANY);
+  await other.close();
+  expect(many).toBeLessThan(few * TIMES);
 });
 
 /** Locks a name so often, in two transactions each. */

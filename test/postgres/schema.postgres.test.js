@@ -319,6 +319,18 @@ describe('a hold limit', () => {
     expect(await one.leave(1)).toBe('expired');
   });
 
+  test('that has passed is enforced by the sweep of each session that waits', async () => {
+    const [one, two, three] = await openMany(3);
+    await one.enter({ holdMs: LONG_MS });
+    await two.enter();
+    await three.enter();
+    await three.sweep();
+    expect(await two.notes()).toEqual([]);
+    await pass(one, 1);
+    await three.sweep();
+    expect(await two.notes()).toEqual([granted(1)]);
+  });
+
   test('ends the wait of those behind before the new request', async () => {
     const [one, two, three] = await openMany(3);
     await one.enter({ holdMs: LONG_MS });
@@ -425,6 +437,26 @@ describe('a session that has died', () => {
     await four.bury(two.session);
     expect(await three.notes()).toEqual([`b 1 ${one.session}`]);
     expect(await four.notes()).toEqual([]);
+  });
+
+  test('as the watcher is found by the sweep of the request behind it', async () => {
+    const [one, two, three, four] = await openMany(4);
+    for (const session of [one, two, three, four]) await session.enter();
+    await two.die(one);
+    await four.sweep();
+    expect(await three.notes()).toEqual([]);
+    await three.sweep();
+    expect(await three.notes()).toEqual([`b 1 ${one.session}`]);
+  });
+
+  test('together with the watcher is found by the sweep of each request behind it', async () => {
+    const [one, two, three, four] = await openMany(4);
+    for (const session of [one, two, three, four]) await session.enter();
+    await one.die(four);
+    await two.die(four);
+    await four.sweep();
+    expect(await three.notes()).toEqual([granted(1)]);
+    expect(await four.notes()).toEqual([`b 1 ${three.session}`]);
   });
 
   test('is buried by two at once', async () => {

@@ -241,6 +241,22 @@ BEGIN
   );
 END $$;
 
+-- Notifies the watcher, which is behind a ticket, of the blocker. The search passes all requests of
+-- the blocker's session ahead; a hand-off from that session to itself does not search.
+CREATE OR REPLACE FUNCTION functions.notify_watcher(
+  in_bucket text, in_key text, own int, in_after bigint, in_blocker int, in_limit_ms float8
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify(
+    'holdfast_' || w.session, concat_ws(' ', 'b', w.number, in_blocker, in_limit_ms)
+  ) FROM (
+    SELECT r.session, r.number FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > in_after AND r.state = 'w'
+      AND r.session <> in_blocker AND functions.alive(r.session, own)
+    ORDER BY r.ticket LIMIT 1
+  ) w;
+END $$;
+
 -- Standard: Web Locks, "process the lock request queue", for the waiting rows behind a ticket; none
 -- is before it. Deletes the rows of dead sessions at the head, grants, and notifies the watcher
 -- (invariant 6). in_holders is 0 if it is known that there are none. in_known: the session that the
@@ -318,8 +334,8 @@ BEGIN
     blocker := coalesce(blocker, waiting.session);
     IF waiting.hold_ms > 0 THEN
       limit_ms := least(limit_ms, waiting.hold_ms);
-      known := NULL;
-    ELSIF waiting.session <> known THEN
+    END IF;
+    IF waiting.session <> known THEN
       known := NULL; -- it may have been the watcher
     END IF;
     after_ticket := waiting.ticket;
@@ -327,14 +343,7 @@ BEGIN
   END LOOP;
 
   IF blocker IS NOT NULL AND blocker IS DISTINCT FROM known THEN
-    PERFORM pg_notify(
-      'holdfast_' || w.session, concat_ws(' ', 'b', w.number, blocker, limit_ms)
-    ) FROM (
-      SELECT r.session, r.number FROM holdfast.requests r
-      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > after_ticket AND r.state = 'w'
-        AND r.session <> blocker AND functions.alive(r.session, own)
-      ORDER BY r.ticket LIMIT 1
-    ) w;
+    PERFORM functions.notify_watcher(in_bucket, in_key, own, after_ticket, blocker, limit_ms);
   END IF;
   RETURN has_served;
 END $$;
@@ -543,13 +552,17 @@ BEGIN
   SELECT r.session, r.state INTO ahead FROM holdfast.requests r
   WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < in_ticket AND r.state <> 'g'
   ORDER BY r.ticket DESC LIMIT 1;
-  IF ahead.state = 'w' AND ahead.session <> head.session THEN
-    RETURN; -- the watcher is ahead
+  IF ahead.state IS DISTINCT FROM 'w' THEN
+    PERFORM functions.serve(
+      in_bucket, in_key, own, in_epoch, in_ticket, NULL,
+      CASE WHEN ahead.state = 'h' AND head.session = own THEN own END
+    );
+  ELSIF ahead.session = head.session AND head.session <> own THEN
+    -- It may have been the watcher.
+    PERFORM functions.notify_watcher(
+      in_bucket, in_key, own, in_ticket, head.session, functions.next_limit(in_bucket, in_key)
+    );
   END IF;
-  PERFORM functions.serve(
-    in_bucket, in_key, own, in_epoch, CASE WHEN ahead.state = 'w' THEN 0 ELSE in_ticket END,
-    NULL, NULL
-  );
 END $$;
 
 -- Standard: Web Locks, "release the lock" and "abort the request". in_why: 'timedout', or ''.
