@@ -121,6 +121,15 @@ const invalidStateError = (message) => new DOMException(message, 'InvalidStateEr
 /** @param {string} message */
 const notSupportedError = (message) => new DOMException(message, 'NotSupportedError');
 
+/**
+ * A request with `maxPending` was not queued.
+ * @param {{ name: string, extras: { maxPending: number } | undefined }} request
+ */
+function tooManyPending({ name, extras }) {
+  const message = `The lock '${name}' is not free; 'maxPending' is ${extras?.maxPending}`;
+  return Object.assign(new DOMException(message, 'QuotaExceededError'), { reason: 'MAX_PENDING' });
+}
+
 /** @param {string} message */
 const timeoutError = (message) => new DOMException(message, 'TimeoutError');
 
@@ -134,4 +143,5 @@ module.exports = {
   invalidStateError,
   notSupportedError,
   timeoutError,
+  tooManyPending,
 };

@@ -29,6 +29,7 @@ const REQUEST_NAMES = [
   'holdLimit',
   'label',
   'limit',
+  'maxPending',
   'reentrant',
   'timeout',
 ];

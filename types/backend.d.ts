@@ -12,6 +12,11 @@ export interface LockRequestExtras {
   readonly limit: number;
   /** Milliseconds (may be fractional) after which the lock is taken away with lost('expired'); 0: none. */
   readonly holdLimit: number;
+  /**
+   * Return {@link LockOutcome} `MISSED` (or call `missed()`) instead of queueing if so many requests
+   * of the name wait already. 0 to 2**31 - 1, or Infinity: any number; Infinity with `ifAvailable`.
+   */
+  readonly maxPending: number;
   /** Shown by inspect(); '': none. UTF-16, cut at 120 code units in shared memory. */
   readonly label: string;
   /** Shown by inspect(): where the program made the request, 'file:line:column'; '': not known. */
@@ -36,7 +41,7 @@ export interface EnclosingLock {
 
 /**
  * A request as the lock manager passes it to a backend, one per call of `request()`. The backend
- * calls each of the four methods at most once, always in a later task or microtask: never from
+ * calls each of its methods at most once, always in a later task or microtask: never from
  * inside {@link LockBackend.enqueue}, {@link LockBackend.release} or {@link LockBackend.cancel}.
  */
 export interface LockBackendRequest {
@@ -67,7 +72,7 @@ export interface LockBackendRequest {
   tokenLow: number;
   /** The queued request was granted. */
   granted(): void;
-  /** The queued `ifAvailable` request was refused; only from backends that answer later. */
+  /** The request was refused (see `ifAvailable`, `maxPending`); only from backends that answer later. */
   missed(): void;
   /** The queued request can never be granted. */
   failed(error: DOMException): void;
@@ -76,6 +81,8 @@ export interface LockBackendRequest {
    * @param because Text for the error's message, if the reason is not enough.
    */
   lost(reason: LockLossReason, because?: string): void;
+  /** Another request waits for the lock: see {@link LockBackend.watchContention}. */
+  contended(): void;
 }
 
 /** One request, pending or granted, with all details. */
@@ -271,6 +278,12 @@ export interface LockBackend {
    *   lock is released nevertheless, later.
    */
   releaseSync?(request: LockBackendRequest): LockLossReason | undefined;
+  /**
+   * Whether another request waits now for the lock that this request holds. If that is not so, or
+   * not known yet, the backend calls `contended()` of this request when one waits. Without this
+   * method `lock.contended` never aborts.
+   */
+  watchContention?(request: LockBackendRequest): boolean;
   /**
    * Removes a queued request; `isTimeout`: because its timeout has passed. None of its methods is
    * called afterwards. If a grant was on its way, the backend releases the lock.

@@ -73,6 +73,14 @@ export interface LockOptions {
    */
   limit?: number | undefined;
   /**
+   * Maximum number of requests that may wait for the lock already, beyond the standard: 0 to
+   * 2**31 - 1, or `Infinity` for no limit. If the lock is not free and so many wait, the request rejects with a
+   * `QuotaExceededError` at once, and leaves nothing behind; 0: if it would have to wait. The count
+   * is exact over all threads and processes. Not together with `steal` or `ifAvailable`.
+   * @defaultValue Infinity
+   */
+  maxPending?: number | undefined;
+  /**
    * Reentrant request, beyond the standard. Inside the callback of a lock of the same name that
    * covers it (held exclusively or, for a shared request, in any mode) it takes no further lock:
    * its callback gets the held lock, which is not released before that callback has ended. Several
@@ -124,6 +132,22 @@ export declare class Lock {
    * ```
    */
   readonly signal: AbortSignal;
+  /**
+   * Aborts, beyond the standard, when another request waits for the lock; at once if one waits
+   * already. A long holder can finish its batch then, release the lock and request it again. It is
+   * created at its first use, and costs nothing before. Each read of the property checks again, in
+   * shared memory also while the event loop is blocked.
+   * @example
+   * ```ts
+   * await locks.request('index', async ({ contended }) => {
+   *   for (const item of items) {
+   *     if (contended.aborted) break;
+   *     await update(item);
+   *   }
+   * });
+   * ```
+   */
+  readonly contended: AbortSignal;
 }
 
 /**

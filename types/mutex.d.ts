@@ -55,6 +55,11 @@ export interface EnterOptions extends WaitForUnlockOptions {
    * @defaultValue ''
    */
   label?: string | undefined;
+  /**
+   * Maximum number of requests that may wait already, see `LockOptions`.
+   * @defaultValue Infinity
+   */
+  maxPending?: number | undefined;
 }
 
 /** Releases the lock; has no effect the second time. Disposable, for `using` and `await using`. */

@@ -198,6 +198,7 @@ function leaveCallChain(request) {
 const onlyInside = (enclosing) => ({
   limit: 0,
   holdLimit: 0,
+  maxPending: Infinity,
   label: '',
   callSite: '',
   deadlock: 'warn',

@@ -64,6 +64,16 @@ function toLimit(value) {
   throw new TypeError(`The member 'limit' is not within 1 to ${INT32_MAX}`);
 }
 
+/**
+ * Truncates as for `limit`; Infinity means any number.
+ * @param {unknown} value
+ */
+function toMaxPending(value) {
+  const maxPending = Math.trunc(toNumber(value));
+  if ((maxPending >= 0 && maxPending <= INT32_MAX) || maxPending === Infinity) return maxPending;
+  throw new TypeError(`The member 'maxPending' is not within 0 to ${INT32_MAX}, nor Infinity`);
+}
+
 /** @typedef {'exclusive' | 'shared'} LockMode */
 /** @typedef {import('../../types/backend.d.ts').LockRequestExtras} LockRequestExtras */
 /**
@@ -81,15 +91,13 @@ function toLimit(value) {
 const toLockMode = enumConverter('LockMode', /** @type {const} */ (['exclusive', 'shared']));
 
 /**
- * @param {LockRequestExtras['deadlock'] | undefined} deadlock
- * @param {number | undefined} holdLimit
- * @param {string | undefined} label
- * @param {number | undefined} limit
+ * @param {Partial<LockRequestExtras>} used
  * @returns {LockRequestExtras}
  */
-const toExtras = (deadlock, holdLimit, label, limit) => ({
+const toExtras = ({ deadlock, holdLimit, label, limit, maxPending }) => ({
   limit: limit ?? 0,
   holdLimit: holdLimit ?? 0,
+  maxPending: maxPending ?? Infinity,
   label: label ?? '',
   callSite: '',
   deadlock: deadlock ?? 'warn',
@@ -119,11 +127,14 @@ function toLockOptions(value) {
   const holdLimit = toMember(source.holdLimit, toHoldLimit, undefined);
   const label = toMember(source.label, toDOMString, undefined);
   const limit = toMember(source.limit, toLimit, undefined);
+  const maxPending = toMember(source.maxPending, toMaxPending, undefined);
   const reentrant = toMember(source.reentrant, toBoolean, false);
   const timeout = toMember(source.timeout, toTimeout, Infinity);
   if (reentrant || (deadlock ?? 'ignore') !== 'ignore') followCallChains();
-  const hasExtras = (deadlock ?? holdLimit ?? label ?? limit) !== undefined;
-  const extras = hasExtras ? toExtras(deadlock, holdLimit, label, limit) : undefined;
+  const hasExtras = (deadlock ?? holdLimit ?? label ?? limit ?? maxPending) !== undefined;
+  const extras = hasExtras
+    ? toExtras({ deadlock, holdLimit, label, limit, maxPending })
+    : undefined;
   if (limit !== undefined && mode !== 'shared') {
     throw new TypeError("The member 'limit' needs the mode 'shared'");
   }
@@ -144,7 +155,7 @@ function toLockOptions(value) {
  * Standard: Web Locks, request() (#api-lock-manager-request).
  * @param {LockOptions} options
  */
-function checkOptions({ ifAvailable, mode, signal, steal, timeout }) {
+function checkOptions({ extras, ifAvailable, mode, signal, steal, timeout }) {
   if (steal && ifAvailable) {
     throw notSupportedError("'steal' and 'ifAvailable' exclude each other");
   }
@@ -156,6 +167,9 @@ function checkOptions({ ifAvailable, mode, signal, steal, timeout }) {
   }
   if (timeout !== Infinity && (steal || ifAvailable)) {
     throw notSupportedError("'timeout' cannot be used with 'steal' or 'ifAvailable'");
+  }
+  if (extras !== undefined && extras.maxPending !== Infinity && (steal || ifAvailable)) {
+    throw notSupportedError("'maxPending' cannot be used with 'steal' or 'ifAvailable'");
   }
   if (signal !== undefined && signal.aborted) throw signal.reason;
 }

@@ -10,7 +10,7 @@ const {
   then,
 } = require('../time.js');
 const { lazy } = require('../lazy.js');
-const { LockLostError } = require('../errors.js');
+const { LockLostError, tooManyPending } = require('../errors.js');
 const {
   publishEnd,
   publishEndInMicrotask,
@@ -19,7 +19,7 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
-const { signalLoss, createLock } = require('./lock.js');
+const { signalLoss, reportContention, createLock } = require('./lock.js');
 const { MISSED: REFUSED, QUEUED } = require('../backends/outcome.js');
 const { isObject } = require('../webidl.js');
 const { callInside, coveringLock, enterCallChain, leaveCallChain } = require('./call-chain.js');
@@ -548,6 +548,11 @@ class LockRequest {
     if (this.#phase === WAITING) this.#decide(GRANTED);
   }
 
+  /** Another request waits for the lock: called once, after `watchContention()` of the backend. */
+  contended() {
+    reportContention(this);
+  }
+
   /**
    * Ends it before the callback: a signal, or a timeout. Standard: "signal to abort the request".
    * @param {unknown} reason
@@ -616,6 +621,7 @@ class LockRequest {
     try {
       this.#endWait();
       const isMissed = this.#phase === MISSED;
+      if (isMissed && !this.options.ifAvailable) throw tooManyPending(this);
       if (isMissed) publishMiss(this);
       else publishGrant(this);
       const callback = this.#callback; // called without `this`

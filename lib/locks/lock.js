@@ -39,7 +39,57 @@ function signalLoss(request, error) {
   queueMicrotask(() => controller.abort(error));
 }
 
-/** @typedef {{ name: string, mode: 'exclusive' | 'shared', token: bigint }} GrantedRequest */
+/** @type {WeakMap<object, AbortController>} by granted request, like those above */
+const contentions = new WeakMap();
+
+/** @param {GrantedRequest} request */
+function abortForContention({ name }) {
+  return new DOMException(`Another request waits for the lock '${name}'`, 'AbortError');
+}
+
+/**
+ * The signal that aborts when another request waits. Each read checks that, if the backend can do
+ * so without waiting. For a reentrant request the requests that wait for its covering lock count,
+ * too.
+ * @param {GrantedRequest} request
+ * @returns {AbortSignal} always the same one
+ */
+function contentionSignalOf(request) {
+  const { backend, covering, isHolding } = request;
+  let controller = contentions.get(request);
+  if (controller === undefined) {
+    controller = new AbortController();
+    contentions.set(request, controller);
+    const report = () => reportContention(request);
+    if (covering) contentionSignalOf(covering).addEventListener('abort', report, { once: true });
+  }
+  const { signal } = controller;
+  if (signal.aborted || !isHolding) return signal;
+  const isContended =
+    (covering !== undefined && contentionSignalOf(covering).aborted) ||
+    backend.watchContention?.(/** @type {any} */ (request)) === true;
+  if (isContended) controller.abort(abortForContention(request));
+  return signal;
+}
+
+/**
+ * In a microtask, as signalLoss().
+ * @param {GrantedRequest} request
+ */
+function reportContention(request) {
+  const controller = contentions.get(request);
+  queueMicrotask(() => controller?.abort(abortForContention(request)));
+}
+
+/**
+ * @typedef {object} GrantedRequest
+ * @property {string} name
+ * @property {'exclusive' | 'shared'} mode
+ * @property {bigint} token
+ * @property {boolean} isHolding
+ * @property {import('../../types/backend.d.ts').LockBackend} backend
+ * @property {GrantedRequest} [covering]  the lock that a reentrant request nests in
+ */
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
@@ -80,6 +130,11 @@ class Lock {
     return lossSignalOf(this.#request);
   }
 
+  /** Beyond the standard: aborts when another request waits for the lock. */
+  get contended() {
+    return contentionSignalOf(this.#request);
+  }
+
   /** For JSON, which has no bigints. */
   toJSON() {
     const { name, mode, token } = this;
@@ -97,7 +152,7 @@ class Lock {
     return `Lock ${inspect({ name, mode, token }, options)}`;
   }
 }
-defineInterface(Lock, 'Lock', ['name', 'mode', 'token', 'signal']);
+defineInterface(Lock, 'Lock', ['name', 'mode', 'token', 'signal', 'contended']);
 
 /**
  * @param {GrantedRequest} request  granted
@@ -105,4 +160,4 @@ defineInterface(Lock, 'Lock', ['name', 'mode', 'token', 'signal']);
  */
 const createLock = (request) => new Lock(FROM_THIS_PACKAGE, request);
 
-module.exports = { signalLoss, Lock, createLock, FROM_THIS_PACKAGE };
+module.exports = { signalLoss, reportContention, Lock, createLock, FROM_THIS_PACKAGE };

@@ -213,7 +213,7 @@ class MutexBase {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
     warnOfMisspeltOptions(source, OF_MUTEX_REQUEST);
     const isBlocking = toMember(/** @type {any} */ (source).blocking, toBoolean, true);
-    const { deadlock, holdLimit, label, reentrant, steal } = source;
+    const { deadlock, holdLimit, label, maxPending, reentrant, steal } = source;
     const mode = chosen('mode', source.mode, fixed.mode);
     const limit = chosen('limit', source.limit, fixed.limit);
     // A steal never waits.
@@ -227,6 +227,7 @@ class MutexBase {
       ifAvailable,
       label,
       limit,
+      maxPending,
       mode,
       reentrant,
       signal,

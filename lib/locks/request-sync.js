@@ -2,7 +2,13 @@
 
 const { GRANTED, MISSED } = require('../backends/outcome.js');
 const { waitsForOtherCopy } = require('../backends/thread-users.js');
-const { DeadlockError, LockLostError, notSupportedError, timeoutError } = require('../errors.js');
+const {
+  DeadlockError,
+  LockLostError,
+  notSupportedError,
+  timeoutError,
+  tooManyPending,
+} = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { RESOLVED, apply, then } = require('../time.js');
 const { isObject } = require('../webidl.js');
@@ -15,7 +21,7 @@ const {
   publishStart,
 } = require('./diagnostics.js');
 const { describeTimeout, findHoldersSync, CHECK_MS, MAX_CHECKS } = require('./wait-limits.js');
-const { createLock, signalLoss } = require('./lock.js');
+const { createLock, reportContention, signalLoss } = require('./lock.js');
 const { takeToken } = require('./nested-request.js');
 const { tokenOf } = require('./token.js');
 
@@ -96,6 +102,10 @@ class SyncRequest {
   missed() {}
   failed() {}
 
+  contended() {
+    reportContention(this);
+  }
+
   /** @param {LossReason} reason */
   lost(reason) {
     this.#lossReason = reason;
@@ -133,6 +143,7 @@ class SyncRequest {
     if (answer === 'granted') return true;
     if (answer !== 'missed') backend.cancel(this, answer === 'timeout');
     this.#isRequested = false;
+    if (answer === 'missed' && !this.ifAvailable) throw tooManyPending(this);
     if (answer === 'missed') return false;
     if (answer === 'timeout') {
       const holders = findHoldersSync(backend, this.name);

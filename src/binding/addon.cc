@@ -94,6 +94,7 @@ void SetEvents(JsObject& exports) {
   constant("EVENT_STALLED", static_cast<uint64_t>(RequestEvent::Kind::kStalled));
   constant("EVENT_RELEASED", static_cast<uint64_t>(RequestEvent::Kind::kReleased));
   constant("EVENT_CORRUPTED", static_cast<uint64_t>(RequestEvent::Kind::kCorrupted));
+  constant("EVENT_CONTENDED", static_cast<uint64_t>(RequestEvent::Kind::kContended));
   constant("SELF_DEADLOCK", kSelfDeadlock);
   constant("HAS_OTHERS", kHasOthers);
 }

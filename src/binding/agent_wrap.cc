@@ -114,6 +114,7 @@ constexpr uint64_t kNearTurnNs = 250'000;
   add("view", &AgentWrap::View);
   add("tokenView", &AgentWrap::TokenView);
   add("isHeld", &AgentWrap::IsHeld);
+  add("watchContention", &AgentWrap::WatchContention);
   add("isConnected", &AgentWrap::IsConnected);
   add("readEvents", &AgentWrap::ReadEvents);
   add("readTakenEvents", &AgentWrap::ReadTakenEvents);
@@ -347,7 +348,7 @@ class ShownText {
 core::RequestParams ToRequest(uint32_t flags) {
   core::RequestParams request;
   request.mode = (flags & kShared) != 0 ? LockMode::kShared : LockMode::kExclusive;
-  request.if_available = (flags & kIfAvailable) != 0;
+  if ((flags & kIfAvailable) != 0) request.max_pending = 0;
   request.steal = (flags & kSteal) != 0;
   return request;
 }
@@ -411,9 +412,9 @@ napi_value AgentWrap::MakeEnclosedRequest(napi_env env, napi_value flags_value, 
 }
 
 // requestWithExtras(name, flags, limit, holdLimit (ms), label, high and low half of the token of
-// the enclosing lock, call site) -> like request()
+// the enclosing lock, call site, maxPending) -> like request(); maxPending replaces IF_AVAILABLE
 napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
-  const Call<AgentWrap, 8> call(env, info);
+  const Call<AgentWrap, 9> call(env, info);
   AgentWrap* const self = call.self();
   NameArgument name;
   ShownText label;
@@ -426,7 +427,7 @@ napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
   core::RequestParams request = ToRequest(flags);
   if (!Read(env, call[2], request.limit) || !ReadMs(env, call[3], request.hold_limit_ns) ||
       !label.Read(env, call[4]) || !ReadToken(env, call[5], call[6], request.enclosing_token) ||
-      !call_site.Read(env, call[7])) {
+      !call_site.Read(env, call[7]) || !Read(env, call[8], request.max_pending)) {
     return Quit(env);
   }
   request.label = label.text();
@@ -494,6 +495,16 @@ napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
   uint32_t id = 0;
   if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
   return ToJs(env, self->agent_ != nullptr && self->agent_->IsHeld(id));
+}
+
+// watchContention(id) -> boolean: whether another request waits for the lock that this one holds;
+// if not, EVENT_CONTENDED follows when one does
+[[gnu::cold]] napi_value AgentWrap::WatchContention(napi_env env, napi_callback_info info) {
+  const Call<AgentWrap, 1> call(env, info);
+  AgentWrap* const self = call.self();
+  uint32_t id = 0;
+  if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
+  return ToJs(env, self->agent_ != nullptr && self->agent_->WatchContention(id));
 }
 
 // isLocked(name, least) -> 0 or 1; -1: failed

@@ -44,9 +44,9 @@ inline constexpr uint32_t kCountShift = 2;
 // waitFor() answers kNoEvent, kSelfDeadlock, or the kind of an event with kHasOthers: there are
 // other events, too.
 inline constexpr int32_t kNoEvent = -1;
-inline constexpr int32_t kSelfDeadlock = 8;
+inline constexpr int32_t kSelfDeadlock = 9;
 inline constexpr int32_t kHasOthers = 16;
-static_assert(kSelfDeadlock > static_cast<int32_t>(core::RequestEvent::Kind::kCorrupted));
+static_assert(kSelfDeadlock > static_cast<int32_t>(core::RequestEvent::Kind::kContended));
 static_assert(kHasEvents > static_cast<uint32_t>(core::Loss::kCorrupted));
 
 // The words of the buffer shared with JavaScript: the token of the grant that request() answered,
@@ -110,6 +110,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::BiasObserve
   static napi_value View(napi_env env, napi_callback_info info);
   static napi_value TokenView(napi_env env, napi_callback_info info);
   static napi_value IsHeld(napi_env env, napi_callback_info info);
+  static napi_value WatchContention(napi_env env, napi_callback_info info);
   static napi_value IsConnected(napi_env env, napi_callback_info info);
   static napi_value ReadEvents(napi_env env, napi_callback_info info);
   static napi_value ReadTakenEvents(napi_env env, napi_callback_info info);

@@ -203,6 +203,24 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
   if (End(id, reason) == Loss::kUnknown) SetState(id, EntryState::kAbandoned);
 }
 
+[[gnu::cold]] bool Agent::WatchContention(uint32_t id) {
+  if (id >= entries_.size() || !IsHolding(entries_[id].state) || attachment_->IsForkedChild()) {
+    return false;
+  }
+  const RecordRef record = entries_[id].record;
+  const Result<bool> is_contended =
+      attachment_->lock_table().WatchContention(record, false, kNoWait);
+  if (is_contended.status().code() == StatusCode::kBusy) {
+    attachment_->worker().Defer(record.shard, this, [attachment = attachment_.get(), record] {
+      return attachment->lock_table()
+          .WatchContention(record, true, kWorkerTimeoutNs)
+          .status()
+          .code();
+    });
+  }
+  return is_contended.ok() && *is_contended;
+}
+
 Loss Agent::EndEntry(uint32_t id, EndReason reason) {
   CellState state = CellState::kFree;
   const Result<CellState> ended =
@@ -464,8 +482,8 @@ std::u16string_view CutText(std::u16string_view text) { return text.substr(0, Te
 
 void WriteRequest(OperationCell& cell, const RequestParams& request) {
   cell.mode.Set(static_cast<uint8_t>(request.mode));
-  cell.flags.Set(static_cast<uint8_t>((request.if_available ? segment::kOperationIfAvailable : 0) |
-                                      (request.steal ? segment::kOperationSteals : 0)));
+  cell.steals.Set(request.steal ? 1 : 0);
+  cell.argument.Set(request.max_pending);
   cell.limit.Set(request.limit);
   cell.hold_limit_ns.Set(request.hold_limit_ns);
   cell.enclosing_token.Set(request.enclosing_token);
@@ -541,7 +559,7 @@ Status Agent::PublishEnd(uint32_t id, EndReason reason, CellState seen) {
   cell.reason.Set(static_cast<uint8_t>(reason));
   cell.cell.Set(entries_[id].record.cell);
   cell.ticket.Set(entries_[id].record.ticket);
-  cell.request.Set(operation.request_buffer.id);
+  cell.argument.Set(operation.request_buffer.id);
   cell.ended.Set(seen);
   Publish(operation);
   return Status();
@@ -746,7 +764,7 @@ Result<RequestReply> Agent::Submit(uint32_t id, const segment::ResourceName& nam
   return AnswerLater(id, name, request, reply, attempts);
 }
 
-// A dead holder must not make a lock unavailable.
+// A dead process must not make a lock unavailable, or its queue too long.
 Result<RequestReply> Agent::AnswerLater(uint32_t id, const segment::ResourceName& name,
                                         const RequestParams& request, Result<RequestReply> reply,
                                         int attempts) {
@@ -775,9 +793,9 @@ Result<RequestReply> Agent::AnswerLater(uint32_t id, const segment::ResourceName
     dead.push_back(process);
   };
   if (blocker.several) {
-    const auto holders = Holders(attachment_->lock_table(), name, kNoWait);
-    if (!holders.ok()) return holders.status();
-    for (const Holdings& holdings : *holders) add_if_dead(holdings.process);
+    const auto processes = ProcessesOf(attachment_->lock_table(), name, kNoWait);
+    if (!processes.ok()) return processes.status();
+    for (const segment::ProcessRef process : *processes) add_if_dead(process);
   } else {
     add_if_dead(blocker.process);
   }
@@ -1114,6 +1132,8 @@ void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {
   if (record.state == CellState::kHeld && entry->state == EntryState::kQueued) {
     SetState(id, EntryState::kHeld);
     events.push_back({id, RequestEvent::Kind::kGranted, record.token, Status()});
+  } else if (record.is_contended && record.state == CellState::kHeld && IsHolding(entry->state)) {
+    events.push_back({id, RequestEvent::Kind::kContended, 0, Status()});
   } else if (segment::IsLost(record.state)) {
     const bool is_expired = record.state == CellState::kExpired;
     FreeEntry(id);

@@ -108,6 +108,7 @@ struct RequestEvent {
     kStalled,
     kReleased,
     kCorrupted,
+    kContended,
   };
   uint32_t id = 0;
   Kind kind = Kind::kGranted;
@@ -130,8 +131,8 @@ class Agent {
   };
   // Never waits, repairs or reaps. If the shard is locked or needs a repair, the request takes its
   // position in the shard's publication list and is kQueued; an event brings its outcome. So it is
-  // if dead processes keep a lock from an `if_available` request. The agent sets the id and the
-  // time of `request`.
+  // if dead processes keep a lock from a request that would be missed. The agent sets the id and
+  // the time of `request`.
   Result<Answer> Request(const segment::ResourceName& name, RequestParams& request);
   // Cancels a queued request, or releases a granted one. Takes effect before every later request to
   // the shard. Afterwards the id is free and no event about it comes. Exception: the answer is
@@ -163,6 +164,10 @@ class Agent {
   // Whether requests are possible now; the time for requests of this turn of the loop.
   Status CheckUsable();
   uint64_t turn_ms() const { return turn_ms_; }
+
+  // Whether another request waits for the lock that a granted request holds. If not, or if the
+  // shard is locked, one event comes when another request waits.
+  bool WatchContention(uint32_t id);
 
   // Like End(), but no event follows in any case.
   void Abandon(uint32_t id, EndReason ending);

@@ -161,7 +161,7 @@ Status Attachment::MakeLifeline() {
 void Attachment::FollowCombiner(const segment::OperationCell& operation) {
   const uint16_t slot = operation.combiner_slot.Get();
   if (slot == lock_table_->self().slot || slot >= segment_.geometry().processes) return;
-  const bool is_steal = (operation.flags.Get() & segment::kOperationSteals) != 0;
+  const bool is_steal = operation.steals.Get() != 0;
   if (operation.kind.Get() == segment::OperationKind::kRequest && !is_steal) return;
   (void)worker_->Watch({slot, segment_.process(slot).generation.Acquire()});
 }

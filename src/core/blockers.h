@@ -14,7 +14,7 @@ namespace holdfast::core {
 
 // The blocker of a waiting request. Inside the shard lock; with corrupted links there is none.
 Blocker BlockerOf(const segment::ShardView& shard, const segment::RequestCell& request);
-// The same for a request that will not wait (ifAvailable).
+// The same for a request that is missed.
 Blocker BlockerOfMiss(const segment::ShardView& shard, const RequestParams& request,
                       const segment::NameCell& name);
 
@@ -33,6 +33,11 @@ struct Holdings {
 // The processes that hold the name, in any mode, each once; they may be dead.
 Result<std::vector<Holdings>> Holders(LockTable& lock_table, const segment::ResourceName& name,
                                       uint64_t timeout_ns);
+
+// The processes that hold the name or wait for it, each once; they may be dead.
+Result<std::vector<segment::ProcessRef>> ProcessesOf(LockTable& lock_table,
+                                                     const segment::ResourceName& name,
+                                                     uint64_t timeout_ns);
 
 }  // namespace holdfast::core
 

@@ -48,8 +48,8 @@ RequestParams RequestParamsFrom(const OperationCell& operation,
   request.mode = operation.mode.Get() == static_cast<uint8_t>(LockMode::kShared)
                      ? LockMode::kShared
                      : LockMode::kExclusive;
-  request.if_available = (operation.flags.Get() & segment::kOperationIfAvailable) != 0;
-  request.steal = (operation.flags.Get() & segment::kOperationSteals) != 0;
+  request.max_pending = operation.argument.Get();
+  request.steal = operation.steals.Get() != 0;
   request.limit = operation.limit.Get();
   request.hold_limit_ns = operation.hold_limit_ns.Get();
   request.label = texts.label;
@@ -128,7 +128,7 @@ bool Combiner::RunRequest(CellId id, OperationCell& operation, const AgentRef& a
 }
 
 RecordRef Combiner::RecordOf(const OperationCell& operation) const {
-  const CellId request_id = operation.request.Get();
+  const CellId request_id = operation.argument.Get();
   if (request_id == kNoCell) {
     return {operation.cell.Get(), shard_.index(), operation.ticket.Get()};
   }

@@ -192,6 +192,17 @@ Result<bool> LockTable::EndOrBias(const RecordRef& record, uint64_t timeout_ns, 
   return false;
 }
 
+[[gnu::cold]] Result<bool> LockTable::WatchContention(const RecordRef& record, bool posts,
+                                                      uint64_t timeout_ns) {
+  WakeQueue wake_queue(segment_, host_);
+  Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
+  if (!lock.ok()) return lock.status();
+  const ShardView view(segment_, record.shard);
+  RequestCell* const request = RequestOf(view, record);
+  return request != nullptr &&
+         ShardRules(view, wake_queue).WatchContention(record.cell, *request, posts);
+}
+
 // A busy shard does not keep the others from being processed.
 [[gnu::cold]] Status LockTable::TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
                                                EndReason reason, bool has_operations) {

@@ -29,7 +29,7 @@ class LockTable final : public segment::PublicationHandler {
       : segment_(segment), host_(host), self_(self) {}
 
   // Requests a lock. Grants it at once if possible; otherwise the request waits in the queue
-  // of its name, or is `kMissed` if it has if_available.
+  // of its name, or is `kMissed` if more than max_pending requests would wait then.
   // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
   // Errors:   kSegmentFull, kNoSpace (nothing changed), kBusy, kSegmentBroken.
   Result<RequestReply> Request(const segment::AgentRef& agent, const segment::ResourceName& name,
@@ -52,6 +52,9 @@ class LockTable final : public segment::PublicationHandler {
   // Like End() of a held lock that is released, but biases the record if no other agent is
   // concerned; returns whether it did.
   Result<bool> EndOrBias(const RecordRef& record, uint64_t timeout_ns, segment::CellState& state);
+
+  // See ShardRules.
+  Result<bool> WatchContention(const RecordRef& record, bool posts, uint64_t timeout_ns);
 
   // Puts an operation into the publication list of its shard, for the owner of the shard lock. If
   // the shard has become free, executes the publication list. Never waits.

@@ -12,10 +12,15 @@
 
 namespace holdfast::core {
 
+// Of `max_pending`: no limit.
+inline constexpr uint32_t kAnyNumber = UINT32_MAX;
+
 struct RequestParams {
   uint32_t request_id = 0;  // the agent's own number; every event of the request carries it
   LockMode mode = LockMode::kExclusive;
-  bool if_available = false;
+  // The most requests that may wait already, if this one would have to wait; otherwise it is
+  // missed. 0: with ifAvailable.
+  uint32_t max_pending = kAnyNumber;
   bool steal = false;
   uint32_t limit = 0;               // with kShared: maximum holders, itself included; 0: none
   uint64_t hold_limit_ns = 0;       // from the grant on; 0: none
@@ -38,8 +43,8 @@ enum class EndReason { kReleased, kTimedOut, kExpired, kOwnerDied };
 
 enum class RequestOutcome { kQueued, kGranted, kMissed };
 
-// The process whose death would advance a queued request. `several`: more than one, see Blockers()
-// or Holders().
+// The process whose death would advance a queued request, or let a missed one in. `several`: more
+// than one, see Blockers() or ProcessesOf().
 struct Blocker {
   segment::ProcessRef process;
   bool several = false;

@@ -45,6 +45,7 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
   record.agent_generation.Set(agent.generation);
   record.request_id.Set(request.request_id);
   record.mode.Set(static_cast<uint8_t>(request.mode));
+  record.contention.Set(segment::Contention::kUnwatched);
   record.event_next.Set(segment::kNotLinked);
   record.limit.Set(request.limit);
   record.hold_limit_ns.Set(request.hold_limit_ns);

@@ -16,6 +16,7 @@ using segment::AgentList;
 using segment::AsRequest;
 using segment::CellId;
 using segment::CellState;
+using segment::Contention;
 using segment::kNoCell;
 using segment::LockEvent;
 using segment::NameCell;
@@ -72,7 +73,7 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
     shard_.MarkCorrupted();
     return reply;
   }
-  if (request.if_available && !is_granted) {
+  if (!is_granted && HasWaiting(*found.cell, request.max_pending)) {
     reply.blocker = BlockerOfMiss(shard_, request, *found.cell);
     return reply;
   }
@@ -117,12 +118,50 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
   return reply;
 }
 
+// Whether at least `count` requests wait for the name.
+bool ShardRules::HasWaiting(const NameCell& name, uint32_t count) const {
+  if (count > shard_.MaxCells()) return false;
+  CellId id = name.queue_head.Get();
+  for (uint32_t waiting = 0; waiting < count; ++waiting) {
+    const RequestCell* const request = shard_.RequestAt(id);
+    if (request == nullptr) return false;
+    id = request->next.Get();
+  }
+  return true;
+}
+
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
   request.requested_ms.Set(wake_queue_.host().RealtimeMs());
   const WatchRingWriter note(shard_, kRoutine);
   request.state.Publish(CellState::kWaiting);
   note.Write(wake_queue_.host(), LockEvent::kQueued, request, name);
-  RequestList::Queue(shard_, name).Append(id, request);
+  RequestList queue = RequestList::Queue(shard_, name);
+  const bool is_first = queue.IsEmpty();
+  if (queue.Append(id, request) && is_first) ReportContention(name);
+}
+
+// A death in between leaves a holder to notify, and a repair notifies it (I19).
+void ShardRules::ReportContention(const NameCell& name) {
+  CellId id = name.held_head.Get();
+  for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
+    RequestCell* const holder = shard_.RequestAt(id);
+    if (holder == nullptr) return shard_.MarkCorrupted();
+    if (holder->contention.Get() == Contention::kWatched) {
+      holder->contention.Set(Contention::kReported);
+      PostEvent(id, *holder);
+    }
+    id = holder->next.Get();
+  }
+}
+
+[[gnu::cold]] bool ShardRules::WatchContention(CellId id, RequestCell& request, bool posts) {
+  SettleNameOf(id, request);
+  NameCell* const name = shard_.NameAt(request.name.Get());
+  if (request.state.Get() != CellState::kHeld || name == nullptr) return false;
+  const bool is_contended = name->queue_head.Get() != kNoCell;
+  request.contention.Set(is_contended ? Contention::kReported : Contention::kWatched);
+  if (is_contended && posts) PostEvent(id, request);
+  return is_contended;
 }
 
 // Takes every held lock of the name and holds it instead. The intent is committed first: a repair
@@ -366,7 +405,7 @@ bool ShardRules::MayBeBiased(const RequestCell& request, const NameCell& name) c
          name.queue_head.Get() == kNoCell && request.event_next.Get() == segment::kNotLinked &&
          request.label.Get() == kNoCell && request.call_site.Get() == kNoCell &&
          request.limit.Get() == 0 && request.hold_limit_ns.Get() == 0 &&
-         request.enclosing_token.Get() == 0;
+         request.enclosing_token.Get() == 0 && request.contention.Get() == Contention::kUnwatched;
 }
 
 // A death before the state is stored leaves a held lock of the dead; after it, a biased record of

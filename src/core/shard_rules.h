@@ -35,6 +35,10 @@ class ShardRules {
   // stealer.
   void Expire(segment::CellId id, segment::RequestCell& request);
 
+  // Notifies the agent of a held lock, once, when another request waits for the lock. Returns
+  // whether one waits now; then there is a notice only if `posts`. False, too, if the lock is lost.
+  bool WatchContention(segment::CellId id, segment::RequestCell& request, bool posts);
+
   // "Process the lock request queue" (#algorithm-process-request). Then frees the name
   // if it is unused.
   void ProcessLockRequestQueue(segment::CellId name_id);
@@ -44,6 +48,7 @@ class ShardRules {
   void EndOther(segment::CellId id, segment::RequestCell& request, EndReason reason);
   void RemoveIfUnused(segment::CellId name_id, segment::NameCell& name);
   void SettleNameOf(segment::CellId id, const segment::RequestCell& request);
+  bool HasWaiting(const segment::NameCell& name, uint32_t count) const;
   bool MayBeBiased(const segment::RequestCell& request, const segment::NameCell& name) const;
   void Steal(segment::CellId id, segment::RequestCell& stealer, segment::NameCell& name);
   void WakeBeforeSteal(const segment::RequestCell& stealer, const segment::NameCell& name);
@@ -60,6 +65,7 @@ class ShardRules {
   void Free(segment::CellId id, segment::RequestCell& request);
   void PostEvent(segment::CellId id, segment::RequestCell& request);
   void PostIfBlockerChanged(segment::CellId id);
+  void ReportContention(const segment::NameCell& name);
   void SetNextWaiter(const segment::NameCell& name);
   void ReportHoldLimit(const segment::NameCell& name);
 

@@ -168,7 +168,8 @@ class ShardChecker {
     }
     if (request->label.Get() != kNoCell || request->call_site.Get() != kNoCell ||
         request->limit.Get() != 0 || request->hold_limit_ns.Get() != 0 ||
-        request->enclosing_token.Get() != 0) {
+        request->enclosing_token.Get() != 0 ||
+        request->contention.Get() != Contention::kUnwatched) {
       Fail("I16", CellName(held) + " is biased, and more than a plain request");
     }
     const auto& biased = shard_.header().biased;
@@ -197,6 +198,7 @@ class ShardChecker {
     CheckHoldLimits(id, name, waiting, held);
     const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
     if (first == nullptr) return;
+    if (held.watched > 0) Fail("I19", CellName(id) + " has a holder that is not notified");
     const bool is_shared = first->mode.Get() == static_cast<uint8_t>(LockMode::kShared);
     const uint32_t limit = first->limit.Get();
     const bool has_room = is_shared ? limit == 0 || held.shared < limit : held.shared == 0;
@@ -209,6 +211,7 @@ class ShardChecker {
   struct Counts {
     uint32_t exclusive = 0;
     uint32_t shared = 0;
+    uint32_t watched = 0;
     std::vector<uint64_t> hold_limits;
     std::map<uint64_t, uint32_t> shared_limits;  // by token
     uint32_t all() const { return exclusive + shared; }
@@ -274,6 +277,7 @@ class ShardChecker {
       last_ticket = request->ticket.Get();
       const bool is_shared = request->mode.Get() == static_cast<uint8_t>(LockMode::kShared);
       ++(is_shared ? counts.shared : counts.exclusive);
+      if (request->contention.Get() == Contention::kWatched) ++counts.watched;
       if (is_shared) counts.shared_limits[request->token.Get()] = request->limit.Get();
       if (const uint64_t limit = request->hold_limit_ns.Get()) counts.hold_limits.push_back(limit);
       previous = id;

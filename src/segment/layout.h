@@ -56,6 +56,7 @@
 // I17 A record that was biased is freed by its agent, or by the thread that ends the agent.
 // I18 After a request has returned without a grant, or a watcher has begun, every biased record
 //     concerned has been revoked. It is biased again only inside the shard, and only after that.
+// I19 Unlocked: while a request waits for a name, no holder of the name is kWatched.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 
@@ -68,7 +69,7 @@
 namespace holdfast::segment {
 
 inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
-inline constexpr uint32_t kLayoutVersion = 7;
+inline constexpr uint32_t kLayoutVersion = 8;
 
 // Cells are numbered from 1 through all extents; 0 is no cell.
 using CellId = uint32_t;
@@ -187,6 +188,13 @@ struct AgentEntry {
 };
 static_assert(sizeof(AgentEntry) == 128 && offsetof(AgentEntry, event_head) == 64);
 
+// Whether the holder of a lock is notified when another request waits for it.
+enum class Contention : uint8_t {
+  kUnwatched = 0,
+  kWatched = 1,   // its agent has to be notified
+  kReported = 2,  // a request waits, or has waited, and its agent is notified
+};
+
 // A lock request: pending, or granted.
 struct RequestCell {
   Shared<CellState> state;              //  0
@@ -199,7 +207,8 @@ struct RequestCell {
   Shared<uint32_t> agent_generation;    // 32
   Shared<uint32_t> request_id;          // 36  the agent's own number for it
   Shared<uint8_t> mode;                 // 40  LockMode
-  uint8_t reserved[3];                  // 41
+  Shared<Contention> contention;        // 41  of a held lock
+  uint8_t reserved[2];                  // 42
   Shared<uint32_t> limit;               // 44  maximum shared holders, itself included; 0: none
   Shared<uint64_t> hold_limit_ns;       // 48  longest hold; 0: no limit
   Shared<CellId> label;                 // 56  its first TextCell; kNoCell: it has no label
@@ -284,7 +293,7 @@ struct OperationCell {
   Shared<uint32_t> shard;               // 16
   Shared<OperationKind> kind;           // 20
   Shared<uint8_t> mode;                 // 21  LockMode
-  Shared<uint8_t> flags;                // 22  kIfAvailable, kSteal
+  Shared<uint8_t> steals;               // 22  1: of a request with steal
   Shared<uint8_t> reason;               // 23  of an end
   Shared<uint16_t> process_slot;        // 24
   Shared<uint16_t> agent;               // 26
@@ -301,9 +310,9 @@ struct OperationCell {
   // The record: of an end, what it is to end; of a request, part of the answer.
   Shared<CellId> cell;      // 76
   Shared<uint64_t> ticket;  // 80
-  // Of the end of a request that was published: the operation of the request. Its answer names the
-  // record.
-  Shared<CellId> request;  // 88
+  // Of a request: max_pending. Of the end of a request that was published: the operation of the
+  // request, whose answer names the record.
+  Shared<uint32_t> argument;  // 88
   // The answer.
   Shared<uint32_t> outcome;          //  92  of a request: RequestOutcome, or kRefused
   Shared<uint64_t> token;            //  96
@@ -315,8 +324,6 @@ struct OperationCell {
   Shared<uint16_t> combiner_slot;    // 122  of the process that has executed it; else the agent's
   Shared<CellId> text;               // 124  first of its text cells, of the same extent
 };
-inline constexpr uint8_t kOperationIfAvailable = 1;
-inline constexpr uint8_t kOperationSteals = 2;
 // In OperationCell::outcome: the request failed, with the StatusCode in the bits below, and the
 // system's error from the second on.
 inline constexpr uint32_t kRefused = 0x100;

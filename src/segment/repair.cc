@@ -352,6 +352,14 @@ void ShardRepair::LinkRequests() {
       count.Set(count.Get() + 1);
     }
   }
+  // I19. The agents read their records again.
+  for (const Request& request : requests_) {
+    const bool is_watched =
+        request.state == CellState::kHeld && request.cell->contention.Get() == Contention::kWatched;
+    if (is_watched && KeepName(request.name).queue_head.Get() != kNoCell) {
+      request.cell->contention.Set(Contention::kReported);
+    }
+  }
   // Agents read the heads of their lists without the shard lock: a list must not look empty in
   // between.
   for (uint32_t agent = 0; agent < segment.geometry().agents; ++agent) {

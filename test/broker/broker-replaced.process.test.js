@@ -1,5 +1,6 @@
 'use strict';
 
+const { once } = require('node:events');
 const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
@@ -41,6 +42,19 @@ function replaceBroker() {
 async function expectNothingLeft() {
   expect(await locks.query()).toEqual({ held: [], pending: [] });
 }
+
+test('a holder is notified of a request that waits, of whichever broker', async () => {
+  const other = openLockManager({ backend: new BrokerBackend({ directory }) });
+  const lock = await locks.acquire('a');
+  const isContended = once(lock.contended, 'abort');
+  await locks.query(); // the broker has read that
+  killBroker(files);
+  const waiting = other.request('a', () => 'next');
+  await isContended;
+  lock.release();
+  expect(await waiting).toBe('next');
+  other.close();
+});
 
 test('requests to the broker after that are granted', async () => {
   replaceBroker();

@@ -14,7 +14,7 @@ const { RecordedRequest } = require('../support/recorded-request.js');
 
 const ALONE = { withQueues: false };
 const ALL = { withQueues: true };
-const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '', callSite: '' };
+const NO_EXTRAS = { limit: 0, holdLimit: 0, maxPending: Infinity, label: '', callSite: '' };
 
 const namesOf = (locks) => locks.map(({ name }) => name).sort();
 

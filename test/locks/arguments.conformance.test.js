@@ -124,7 +124,15 @@ describeOneClient('arguments of request()', (run) => {
       );
       await locks.request(name, options, () => {});
       const standard = ['ifAvailable', 'mode', 'signal', 'steal'];
-      const beyond = ['deadlock', 'holdLimit', 'label', 'limit', 'reentrant', 'timeout'];
+      const beyond = [
+        'deadlock',
+        'holdLimit',
+        'label',
+        'limit',
+        'maxPending',
+        'reentrant',
+        'timeout',
+      ];
       assert.deepEqual(reads, ['name', ...standard, ...beyond]);
     }),
   );

@@ -45,10 +45,10 @@ describeOneClient('idl of the extensions', (run) => {
   );
 
   test(
-    'token and signal are enumerable accessors of Lock without a setter, for locks only',
+    'token, signal and contended are enumerable accessors of Lock without a setter, for locks only',
     run(async ({ locks, assert, name, Lock }) => {
       const lock = await locks.request(name, (granted) => granted);
-      for (const member of ['token', 'signal']) {
+      for (const member of ['token', 'signal', 'contended']) {
         const { get, ...attributes } = Object.getOwnPropertyDescriptor(Lock.prototype, member);
         assert.deepEqual(attributes, { set: undefined, enumerable: true, configurable: true });
         for (const receiver of [undefined, {}, Lock.prototype, Object.create(lock)]) {

@@ -58,6 +58,8 @@ test.each([
   ['a', { steal: true, signal }],
   ['a', { ifAvailable: true, signal }],
   ['a', { ifAvailable: true, timeout: 1 }],
+  ['a', { ifAvailable: true, maxPending: 1 }],
+  ['a', { steal: true, maxPending: 1 }],
   ['a', { steal: true, timeout: 0 }],
 ])('%p with %p is refused with NotSupportedError', (name, options) => {
   expect(() => checkLockRequest(name, toLockOptions(options))).toThrow(
@@ -93,12 +95,14 @@ test.each([
     { limit: 2 ** 31 - 1, holdLimit: 0, label: '' },
   ],
   [{ label: 7 }, { limit: 0, holdLimit: 0, label: '7' }],
+  [{ maxPending: '2.9' }, { limit: 0, holdLimit: 0, label: '', maxPending: 2 }],
+  [{ maxPending: Infinity }, { limit: 0, holdLimit: 0, label: '' }],
   [{ timeout: 1 }, undefined],
   [{ reentrant: true }, undefined],
   [{ deadlock: 'reject' }, { limit: 0, holdLimit: 0, label: '', deadlock: 'reject' }],
 ])('%p asks the backend for %p', (options, extras) => {
   expect(toLockOptions(options).extras).toEqual(
-    extras && { deadlock: 'warn', callSite: '', ...extras },
+    extras && { deadlock: 'warn', callSite: '', maxPending: Infinity, ...extras },
   );
 });
 
@@ -119,6 +123,9 @@ test.each([
   { timeout: 2 ** 31 },
   { timeout: 1n },
   { timeout: 'soon' },
+  { maxPending: -1 },
+  { maxPending: NaN },
+  { maxPending: 2 ** 31 },
   { holdLimit: 0 },
   { holdLimit: -1 },
   { holdLimit: NaN },

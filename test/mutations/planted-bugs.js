@@ -23,6 +23,41 @@ const REAPING = 'core_test:ReapProcess*';
 /** @type {PlantedBug[]} */
 const RULES = [
   {
+    name: 'a holder is not notified of a request that waits',
+    file: 'src/core/shard_rules.cc',
+    from: '      holder->contention.Set(Contention::kReported);\n      PostEvent(id, *holder);\n',
+    to: '      holder->contention.Set(Contention::kReported);\n',
+    tests: ['core_test:ContentionTest*', SIMULATION],
+  },
+  {
+    name: 'a repair forgets the holders that watch for contention',
+    file: 'src/segment/repair.cc',
+    from: '      request.cell->contention.Set(Contention::kReported);\n',
+    to: '      (void)request;\n',
+    tests: ['core_test:*CrashImages*'],
+  },
+  {
+    name: 'a deferred watch for contention posts no notice',
+    file: 'src/core/agent.cc',
+    from: '          .WatchContention(record, true, kWorkerTimeoutNs)\n',
+    to: '          .WatchContention(record, false, kWorkerTimeoutNs)\n',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'one request too many waits with maxPending',
+    file: 'src/core/shard_rules.cc',
+    from: '  for (uint32_t waiting = 0; waiting < count; ++waiting) {\n',
+    to: '  for (uint32_t waiting = 0; waiting <= count; ++waiting) {\n',
+    tests: ['core_test:LockTableMaxPending*'],
+  },
+  {
+    name: 'a published request forgets its maxPending',
+    file: 'src/core/agent.cc',
+    from: '  cell.argument.Set(request.max_pending);\n',
+    to: '  cell.argument.Set(kAnyNumber);\n',
+    tests: ['core_test:AgentOperations*'],
+  },
+  {
     name: 'an aborted request leaves the queue unprocessed',
     file: 'src/core/shard_rules.cc',
     from: 'LockEvent::kAborted), request, name);\n  ProcessLockRequestQueue(name_id);\n',

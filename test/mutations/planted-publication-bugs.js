@@ -124,8 +124,8 @@ const PUBLICATION_BUGS = [
   {
     name: 'the end of a request that arrives is forgotten',
     file: 'src/core/agent.cc',
-    from: '  cell.request.Set(operation.request_buffer.id);\n',
-    to: '  cell.request.Set(kNoCell);\n',
+    from: '  cell.argument.Set(operation.request_buffer.id);\n',
+    to: '  cell.argument.Set(kNoCell);\n',
     tests: [SIMULATION],
   },
   {

@@ -17,7 +17,7 @@ const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { ensureSchema } = require('../../lib/backends/postgres/schema.js');
 const { lengthOf } = require('../support/lengths.js');
 const { PostgresServer } = require('../support/postgres-server.js');
-const { SqlSession } = require('../support/sql-session.js');
+const { ANY_NUMBER, SqlSession } = require('../support/sql-session.js');
 
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const RUNS = lengthOf('HOLDFAST_RUNS', { whole: 500, part: 40 });
@@ -33,7 +33,7 @@ const enter = fc.record({
   key: fc.constantFrom(...KEYS),
   mode: fc.constantFrom('exclusive', 'shared', 'shared'),
   limit: fc.constantFrom(0, 0, 1, 2, 3),
-  way: fc.constantFrom('wait', 'wait', 'wait', 'wait', 'ifAvailable', 'steal'),
+  way: fc.constantFrom('wait', 'wait', 'wait', 'wait', 'ifAvailable', 'steal', 'few'),
   hasHoldLimit: fc.constantFrom(false, false, true),
 });
 const onRequest = (kind) => fc.record({ kind: fc.constant(kind), request: index });
@@ -49,6 +49,7 @@ const operations = fc.oneof(
     weight: 3,
   },
   { arbitrary: onRequest('expire'), weight: 4 },
+  { arbitrary: onRequest('watchContention'), weight: 3 },
   { arbitrary: onSession('close'), weight: 1 },
   { arbitrary: fc.record({ kind: fc.constant('die'), session, by: session }), weight: 2 },
 );
@@ -99,6 +100,7 @@ class Player {
     const agent = {
       onGranted: ({ request }) => expected.push(`g ${request.backendId}`),
       onLost: ({ request }, reason) => expected.push(`l ${request.backendId} ${reason}`),
+      onContended: ({ request }) => expected.push(`c ${request.backendId}`),
       pidFor: () => 0,
     };
     this.#members[at] = { sql, agent, expected };
@@ -119,18 +121,21 @@ class Player {
     const mode = way === 'steal' ? 'exclusive' : anyMode;
     const { agent } = this.#members[at];
     const id = (this.#count += 1);
-    const flags = { wait: 0, ifAvailable: 1, steal: 2 }[way];
+    const steal = way === 'steal';
+    const maxPending = { ifAvailable: 0, few: 2 }[/** @type {'few'} */ (way)] ?? ANY_NUMBER;
     const isLimited = mode === 'shared' && way !== 'steal';
     const extras = {
       limit: isLimited ? limit : 0,
       holdLimit: hasHoldLimit ? manual.delayOf(id) : 0,
+      maxPending,
     };
     const { holdLimit } = extras;
-    const options = { ifAvailable: flags === 1, steal: flags === 2, extras };
+    const options = { ifAvailable: false, steal, extras };
     const identity = { backendId: id, tokenHigh: 0, tokenLow: 0 };
     const entry = this.#table.request(agent, { name: key, mode, ...options, ...identity });
     const floor = this.#floors.get(`${at} ${key}`) ?? '0';
-    const op = ['e', key, id, MODES[mode], flags, extras.limit, holdLimit, `details ${id}`, floor];
+    const start = ['e', key, id, MODES[mode], steal, maxPending];
+    const op = [...start, extras.limit, holdLimit, `details ${id}`, floor];
     if (entry === null) return [op, 'm'];
     const isExclusive = mode === 'exclusive' && way !== 'steal';
     this.#requests.push({ id, at, key, entry, holdLimit, isExclusive, ticket: undefined });
@@ -157,8 +162,9 @@ class Player {
   async enter(operation) {
     const [op, expected] = this.#enter(operation, operation.session);
     const { sql } = this.#members[operation.session];
-    const [, key, id, mode, flags, limit, holdMs, details, floor] = op;
-    const answer = await sql.enterAs(id, { key, mode, flags, limit, holdMs, details, floor });
+    const [, key, id, mode, steal, maxPending, limit, holdMs, details, floor] = op;
+    const options = { key, mode, steal, maxPending, limit, holdMs, details, floor };
+    const answer = await sql.enterAs(id, options);
     expect(this.#outcome(answer, id)).toBe(expected);
   }
 
@@ -171,6 +177,14 @@ class Player {
       request.ticket = this.#members[request.at].sql.ticketOf(answer);
     }
     return outcome;
+  }
+
+  async watchContention({ request: number }) {
+    const request = this.#pick(number);
+    if (request === undefined) return;
+    const { id, at, key, entry } = request;
+    const expected = this.#table.watchContention(entry);
+    expect(await this.#members[at].sql.watchContention(id, { key })).toBe(expected);
   }
 
   async leave({ request: number }) {

@@ -4,7 +4,7 @@
 
 const { ensureSchema, FUNCTIONS } = require('../../lib/backends/postgres/schema.js');
 const { PostgresServer } = require('../support/postgres-server.js');
-const { SqlSession } = require('../support/sql-session.js');
+const { ANY_NUMBER, SqlSession } = require('../support/sql-session.js');
 
 const FEW = 100;
 const MANY = 10_000;
@@ -28,7 +28,7 @@ async function enterMany(key, first, count, mode = 'x') {
   for (let done = 0; done < count; done += BATCH) {
     const ops = Array.from({ length: Math.min(BATCH, count - done) }, (_, index) => {
       const number = first + done + index;
-      return ['e', key, number, mode, 0, 0, 0, ''];
+      return ['e', key, number, mode, false, ANY_NUMBER, 0, 0, ''];
     });
     await one.step(...ops);
   }
@@ -46,7 +46,10 @@ const own = (session = one) => `${session.session}, ${session.epoch}`;
 const pagesOfLeave = (key, number, session = one) =>
   pagesOf(`leave('bucket', '${key}', ${own(session)}, ${number}, '')`, session);
 const pagesOfEnter = (key, number, mode = 'x', floor = '0') =>
-  pagesOf(`enter('bucket', '${key}', ${own()}, ${number}, '${mode}', 0, 0, 0, '', ${floor})`);
+  pagesOf(
+    `enter('bucket', '${key}', ${own()}, ${number}, '${mode}', false, ${ANY_NUMBER}, 0, 0, '',
+      ${floor})`,
+  );
 
 /** The pages of several calls, the dearest left out: some split a page of an index. */
 async function usual(count, pages) {
@@ -121,7 +124,8 @@ test('to abort does not depend on how many requests of the holder wait', async (
 const lockMany = (key, first, count) =>
   one.rows(`DO $$ BEGIN
     FOR number IN ${first} .. ${first + count - 1} LOOP
-      PERFORM ${FUNCTIONS}.enter('bucket', '${key}', ${own()}, number, 'x', 0, 0, 0, '');
+      PERFORM ${FUNCTIONS}.enter('bucket', '${key}', ${own()}, number, 'x', false, ${ANY_NUMBER},
+        0, 0, '');
       COMMIT;
       PERFORM ${FUNCTIONS}.leave('bucket', '${key}', ${own()}, number, '');
       COMMIT;

@@ -92,8 +92,8 @@ class Worker {
   }
 
   async #useLock(key) {
-    const flags = Math.random() < 0.05 ? 2 : 0;
-    const [answer, number] = await this.#sql.enter({ key, flags });
+    const steal = Math.random() < 0.05;
+    const [answer, number] = await this.#sql.enter({ key, steal });
     const [kind, detail] = answer.split(' ');
     if (kind === 'w') this.#blocker ||= Number(detail);
     const token = kind === 'g' ? detail : await this.#grantOf(number);
@@ -134,7 +134,7 @@ test('each lock reaches the next request when the server ends sessions', async (
   console.info(`${KILLS} sessions ended, ${judge.grants} grants`);
   const last = await SqlSession.open(server);
   for (const key of KEYS)
-    expect(await last.enter({ key, flags: 1 })).toEqual([
+    expect(await last.enter({ key, maxPending: 0 })).toEqual([
       expect.stringMatching(/^g /),
       expect.any(Number),
     ]);

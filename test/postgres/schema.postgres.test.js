@@ -10,11 +10,11 @@ const {
   VERSION,
 } = require('../../lib/backends/postgres/schema.js');
 const { PostgresServer } = require('../support/postgres-server.js');
-const { SESSION_LOCKS, SqlSession } = require('../support/sql-session.js');
+const { ANY_NUMBER, SESSION_LOCKS, SqlSession } = require('../support/sql-session.js');
 
 const SHARED = { mode: 's' };
-const IF_AVAILABLE = { flags: 1 };
-const STEAL = { flags: 2 };
+const IF_AVAILABLE = { maxPending: 0 };
+const STEAL = { steal: true };
 /** This hold limit does not pass in a test; the next has passed at the next call. */
 const LONG_MS = 1e9;
 const SHORT_MS = 0.001;
@@ -565,10 +565,10 @@ describe('step', () => {
     await two.enter({ key: 'b' });
     expect(
       await one.step(
-        ['e', 'a', 101, 'x', 0, 0, 0, 'details'],
-        ['e', 'b', 102, 's', 0, 3, 0, ''],
-        ['e', 'a', 103, 's', 1, 0, 0, ''],
-        ['e', 'a', 104, 's', 2, 0, LONG_MS, ''],
+        ['e', 'a', 101, 'x', false, ANY_NUMBER, 0, 0, 'details'],
+        ['e', 'b', 102, 's', false, ANY_NUMBER, 3, 0, ''],
+        ['e', 'a', 103, 's', false, 0, 0, 0, ''],
+        ['e', 'a', 104, 's', true, ANY_NUMBER, 0, LONG_MS, ''],
         ['l', 'a', 101, ''],
         ['l', 'a', 104, ''],
       ),
@@ -586,7 +586,9 @@ describe('step', () => {
       for (let round = 0; round < 20; round += 1) {
         const order = (round + index) % 2 === 0 ? keys : keys.toReversed();
         const numbers = order.map((_, at) => 1_000 * round + at);
-        await session.step(...order.map((key, at) => ['e', key, numbers[at], 'x', 0, 0, 0, '']));
+        await session.step(
+          ...order.map((key, at) => ['e', key, numbers[at], 'x', false, ANY_NUMBER, 0, 0, '']),
+        );
         await session.step(...order.map((key, at) => ['l', key, numbers[at], '']));
       }
     });

@@ -178,7 +178,14 @@ describe('a lock that is requested again', () => {
     const id = mine.backendId;
     other.release(makeRequest(other, GRANTED, 'a', { steal: true }));
     await mine.until('lost: stolen');
-    const extras = { limit: 0, holdLimit: 0, label: 'x', callSite: '', deadlock: 'warn' };
+    const extras = {
+      limit: 0,
+      holdLimit: 0,
+      maxPending: Infinity,
+      label: 'x',
+      callSite: '',
+      deadlock: 'warn',
+    };
     const next = makeRequest(backend, GRANTED, 'a', { extras });
     expect(next.backendId).toBe(id); // the view of the old record is detached
     expect(backend.release(next)).toBe(undefined);

@@ -56,12 +56,12 @@ test('a new native agent knows the empty name, and no other', () => {
 test('a request with extras has its name with it, and changes nothing for plain ones', () => {
   const caller = new RequestCaller();
   const enclosing = { tokenHigh: 7, tokenLow: -1 };
-  const extras = { limit: 3, holdLimit: 0.5, label: 'l', callSite: 's', enclosing };
+  const extras = { limit: 3, holdLimit: 0.5, maxPending: 4, label: 'l', callSite: 's', enclosing };
   caller.call(agent, requestOf('a'));
   caller.call(agent, requestOf('b', { mode: 'shared', extras }));
   caller.call(agent, requestOf('a'));
   expect(calls.slice(1)).toEqual([
-    ['requestWithExtras', 'b', SHARED, 3, 0.5, 'l', 7, -1, 's'],
+    ['requestWithExtras', 'b', SHARED, 3, 0.5, 'l', 7, -1, 's', 4],
     ['requestAgain', 0],
   ]);
 });
@@ -69,7 +69,14 @@ test('a request with extras has its name with it, and changes nothing for plain 
 test('a request in a callback crosses like a plain one, with the token of the lock around it', () => {
   const caller = new RequestCaller();
   const enclosing = { tokenHigh: 7, tokenLow: -1 };
-  const inside = { limit: 0, holdLimit: 0, label: '', callSite: '', enclosing };
+  const inside = {
+    limit: 0,
+    holdLimit: 0,
+    maxPending: Infinity,
+    label: '',
+    callSite: '',
+    enclosing,
+  };
   caller.call(agent, requestOf('a', { mode: 'shared', extras: inside }));
   caller.call(agent, requestOf('a', { extras: inside }));
   caller.call(agent, requestOf('a', { extras: { ...inside, enclosing: undefined } }));
@@ -87,8 +94,16 @@ test.each([
   ['holdLimit', 0.5],
   ['label', 'l'],
   ['callSite', 's'],
+  ['maxPending', 0],
 ])('one with %s crosses with all extras', (extra, value) => {
-  const none = { limit: 0, holdLimit: 0, label: '', callSite: '', enclosing: undefined };
+  const none = {
+    limit: 0,
+    holdLimit: 0,
+    maxPending: Infinity,
+    label: '',
+    callSite: '',
+    enclosing: undefined,
+  };
   new RequestCaller().call(agent, requestOf('a', { extras: { ...none, [extra]: value } }));
   expect(calls.map(([method]) => method)).toEqual(['requestWithExtras']);
 });

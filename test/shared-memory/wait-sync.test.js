@@ -66,7 +66,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '', callSite: '' };
+const NO_EXTRAS = { limit: 0, holdLimit: 0, maxPending: Infinity, label: '', callSite: '' };
 /** Something that ends though this thread is blocked. */
 const shortly = (options) => ({ ...options, extras: { ...NO_EXTRAS, holdLimit: 30 } });
 

@@ -4,7 +4,7 @@ const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
 const { makeRequest } = require('./recorded-request.js');
 
-const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '', callSite: '' };
+const NO_EXTRAS = { limit: 0, holdLimit: 0, maxPending: Infinity, label: '', callSite: '' };
 const shared = (extras) => ({ mode: 'shared', extras: extras && { ...NO_EXTRAS, ...extras } });
 const exclusive = (extras) => ({ mode: 'exclusive', extras: { ...NO_EXTRAS, ...extras } });
 const countsOf = ({ held, pending }) => [held.length, pending.length];

@@ -72,7 +72,7 @@ function testBackendWatch(agents, checkHeld) {
   });
 
   test('a lock that is released too late has expired', async () => {
-    const extras = { limit: 0, holdLimit: 1, label: '', callSite: '' };
+    const extras = { limit: 0, holdLimit: 1, maxPending: Infinity, label: '', callSite: '' };
     const watch = second.watch('a');
     const holder = makeRequest(first, GRANTED, 'a', { extras });
     for (const end = performance.now() + 5; performance.now() < end;);

@@ -56,7 +56,7 @@ class LockAgent {
     this.#report = report;
   }
 
-  async request({ key, name, options, isAbortable, reportsLoss }) {
+  async request({ key, name, options, isAbortable, reportsLoss, reportsContention }) {
     const controller = new AbortController();
     const request = { controller, finish: undefined };
     this.#requests.set(key, request);
@@ -64,6 +64,7 @@ class LockAgent {
       .request(name, isAbortable ? { ...options, signal: controller.signal } : options, (lock) => {
         this.#report({ key, granted: describeLock(lock) });
         if (reportsLoss) this.#reportLoss(key, lock.signal);
+        if (reportsContention) this.#reportContention(key, lock.contended);
         return new Promise((resolve, reject) => {
           request.finish = ({ value, error }) => (error ? reject(error) : resolve(value));
         });
@@ -80,6 +81,12 @@ class LockAgent {
     signal.addEventListener('abort', () =>
       this.#report({ key, lost: describeReason(signal.reason) }),
     );
+  }
+
+  #reportContention(key, contended) {
+    const report = () => this.#report({ key, contended: describeReason(contended.reason) });
+    if (contended.aborted) report();
+    else contended.addEventListener('abort', report);
   }
 
   finish({ key, value, error }) {

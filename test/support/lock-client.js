@@ -22,16 +22,18 @@ class RemoteRequest {
   #granted = deferred();
   #settled = deferred();
   #lost = deferred();
+  #contended = deferred();
 
   constructor(client, key) {
     this.#client = client;
     this.#key = key;
   }
 
-  onEvent({ granted, settled, lost }) {
+  onEvent({ granted, settled, lost, contended }) {
     if (granted !== undefined) this.#granted.resolve(granted);
     if (settled !== undefined) this.#settled.resolve(settled);
     if (lost !== undefined) this.#lost.resolve(lost);
+    if (contended !== undefined) this.#contended.resolve(contended);
   }
 
   /** When the callback runs: the lock, described, or null. */
@@ -47,6 +49,11 @@ class RemoteRequest {
   /** When the lock's signal aborts, with the described reason, if made with `reportsLoss`. */
   get lost() {
     return this.#lost.promise;
+  }
+
+  /** When the lock is contended, with the described reason, if made with `reportsContention`. */
+  get contended() {
+    return this.#contended.promise;
   }
 
   /** Ends the callback with a value; gives `settled`. */
@@ -110,11 +117,13 @@ class LockClient {
   }
 
   /** Makes a request; resolves when request() has been called. */
-  async request(name, options = {}, { isAbortable = false, reportsLoss = false } = {}) {
+  async request(name, options = {}, flags = {}) {
+    const { isAbortable = false, reportsLoss = false, reportsContention = false } = flags;
     const key = unique('request');
     const request = new RemoteRequest(this, key);
     this.#requests.set(key, request);
-    await this.command('request', { key, name, options, isAbortable, reportsLoss });
+    const all = { key, name, options, isAbortable, reportsLoss, reportsContention };
+    await this.command('request', all);
     return request;
   }
 

@@ -6,6 +6,9 @@ const { FUNCTIONS } = require('../../lib/backends/postgres/schema.js');
 /** The advisory locks of sessions: lib/backends/postgres/schema.js. */
 const SESSION_LOCKS = 1212368708;
 
+/** Of `maxPending`: any number. */
+const ANY_NUMBER = 2 ** 31 - 1;
+
 /** A session of the schema without the backend: it calls the functions and collects the notes. */
 class SqlSession {
   client;
@@ -57,8 +60,9 @@ class SqlSession {
 
   /** @param {number} number */
   enterAs(number, options) {
-    const { key = 'key', mode = 'x', flags = 0, limit = 0, holdMs = 0, details = '' } = options;
-    const request = [number, mode, flags, limit, holdMs, details, options.floor ?? '0'];
+    const { key = 'key', mode = 'x', limit = 0, holdMs = 0, details = '', floor = '0' } = options;
+    const { steal = false, maxPending = ANY_NUMBER } = options;
+    const request = [number, mode, steal, maxPending, limit, holdMs, details, floor];
     return this.call('enter', this.bucket, key, this.session, this.epoch, ...request);
   }
 
@@ -69,6 +73,10 @@ class SqlSession {
 
   leave(number, { key = 'key', why = '' } = {}) {
     return this.call('leave', this.bucket, key, this.session, this.epoch, number, why);
+  }
+
+  watchContention(number, { key = 'key' } = {}) {
+    return this.call('watch_contention', this.bucket, key, this.session, number);
   }
 
   step(...ops) {
@@ -140,4 +148,4 @@ class SqlSession {
   }
 }
 
-module.exports = { SqlSession, SESSION_LOCKS };
+module.exports = { ANY_NUMBER, SESSION_LOCKS, SqlSession };

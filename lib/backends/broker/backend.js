@@ -651,6 +651,18 @@ class BrokerBackend {
   }
 
   /**
+   * The broker's answer is `contended()`.
+   * @param {Request} request
+   */
+  watchContention(request) {
+    const entry = this.#requests.find(request);
+    if (entry === undefined || entry.watchesContention) return false;
+    entry.watchesContention = true;
+    this.#link.send(['k', entry.number]);
+    return false;
+  }
+
+  /**
    * @param {Request} request
    * @param {boolean} [isTimeout]
    */
@@ -706,7 +718,9 @@ class BrokerBackend {
     this.#requests.beginWait(number); // the outcome goes to the caller
     this.#onRequest(outcome === 'granted' ? 'g' : 'm', number, [high, low]);
     this.#requests.endWait();
-    if (outcome !== 'granted' && !request.ifAvailable) {
+    const { ifAvailable, extras } = request;
+    const mayBeMissed = ifAvailable || (extras?.maxPending ?? Infinity) < Infinity;
+    if (outcome !== 'granted' && !mayBeMissed) {
       throw new DOMException('The broker has no room for the request', 'QuotaExceededError');
     }
     return outcome;
@@ -924,7 +938,9 @@ class BrokerBackend {
   #handshake(toBrokerTime) {
     for (const watch of this.#watches) watch.reopen();
     const calls = this.#calls.messages(toBrokerTime);
-    return [...calls, ...handshakeMessages(this.#state(toBrokerTime), false)];
+    const state = handshakeMessages(this.#state(toBrokerTime), false);
+    const watched = [...this.#requests.values()].filter((entry) => entry.watchesContention);
+    return [...calls, ...state, ...watched.map(({ number }) => ['k', number])];
   }
 
   /** Usually a broker has died: the next broker gets the whole state. */
@@ -953,7 +969,8 @@ class BrokerBackend {
     const entry = this.#requests.get(number);
     if (entry === undefined) return;
     const isEnding = entry.onEnded !== undefined;
-    if (kind === 'd' ? !isEnding : kind !== 'l' && (isEnding || entry.isHeld)) return;
+    if (kind === 'k' && !entry.isHeld) return;
+    if (kind === 'd' ? !isEnding : !'lk'.includes(kind) && (isEnding || entry.isHeld)) return;
     const isLost = (kind === 'l' || kind === 'd') && (rest[0] ?? undefined) !== undefined;
     if (isLost) this.#link.send(['f', number]); // the broker need not keep the loss any longer
     this.#requests.onMessage({ ...REQUEST_MESSAGES[kind](...rest), number });

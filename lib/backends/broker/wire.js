@@ -9,18 +9,18 @@ const { createHmac, randomBytes, timingSafeEqual } = require('node:crypto');
  * To the broker, `t` by the broker's clock:
  *   auth [proof, nonce] · + [requests], of the next hello · hello [state] ·
  *   q [id, name, flags, t, extras] · r [id, t] ·
- *   c [id, isTimeout, t] · f [id] · ? [call, what, t, argument] · bye []
+ *   c [id, isTimeout, t] · f [id] · k [id] · ? [call, what, t, argument] · bye []
  * Calls (`?`) before `hello` take effect together with its requests, by their times.
  * From the broker:
  *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·
- *   m [id] · l [id, reason, high, low] · d [id, reason] · e [id, name, message] ·
+ *   m [id] · k [id] · l [id, reason, high, low] · d [id, reason] · e [id, name, message] ·
  *   p [call, key, items], which go before the items of the answer · a [call, value] ·
  *   x [call, name, message]: no answer · . []: it lives, and reads what the client has sent ·
  *   over [name, message, knownUpTo]: no more is to be had here, and why; with the highest number of
  *   a request in its table if its directory was removed
  */
 
-const WIRE_VERSION = 4;
+const WIRE_VERSION = 5;
 
 /** Flags of a request. */
 const SHARED = 1;
@@ -35,30 +35,40 @@ const VIEW = Object.freeze({ WAITING: 0, HELD: 1, RELEASING: 2 });
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 
 /** @param {Request} request */
-function flagsOf({ mode, ifAvailable, steal, isTimed }) {
+function flagsOf({ mode, ifAvailable, steal, isTimed, extras }) {
   const ofStandard =
     (mode === 'shared' ? SHARED : 0) | (ifAvailable ? IF_AVAILABLE : 0) | (steal ? STEAL : 0);
-  return isTimed === false ? ofStandard | PATIENT : ofStandard;
+  // Once it waits, a broker that comes later must not refuse it.
+  const isPatient = isTimed === false && (extras?.maxPending ?? Infinity) === Infinity;
+  return isPatient ? ofStandard | PATIENT : ofStandard;
 }
 
-/** @param {Request} request */
-function wireExtrasOf({ extras }) {
+/** Of `maxPending`: any number. */
+const ANY_NUMBER = -1;
+
+/**
+ * @param {Request} request
+ * @param {boolean} isWaiting  it has been accepted
+ */
+function wireExtrasOf({ extras }, isWaiting) {
   if (extras === undefined) return null;
-  const { limit, holdLimit, label, callSite, enclosing } = extras;
-  return [limit, holdLimit, label, callSite, enclosing?.tokenHigh ?? 0, enclosing?.tokenLow ?? 0];
+  const { limit, holdLimit, label, callSite, enclosing, maxPending } = extras;
+  const halves = [enclosing?.tokenHigh ?? 0, enclosing?.tokenLow ?? 0];
+  const max = isWaiting || maxPending === Infinity ? ANY_NUMBER : maxPending;
+  return [limit, holdLimit, label, callSite, ...halves, max];
 }
 
 /**
  * A request as it crosses.
- * @param {{ number: number, request: Request }} entry
+ * @param {{ number: number, request: Request, isAnswered: boolean }} entry
  * @param {number} t  by the broker's clock
  */
-const fieldsOf = ({ number, request }, t) => [
+const fieldsOf = ({ number, request, isAnswered }, t) => [
   number,
   request.name,
   flagsOf(request),
   t,
-  wireExtrasOf(request),
+  wireExtrasOf(request, isAnswered),
 ];
 
 /**
@@ -90,6 +100,7 @@ const REQUEST_MESSAGES = {
   w: () => ({ type: 'queued' }),
   g: (high, low) => ({ type: 'granted', token: tokenOf(high, low) }),
   m: () => ({ type: 'missed' }),
+  k: () => ({ type: 'contended' }),
   l: (reason, high, low) => ({ type: 'lost', reason, token: tokenOf(high, low) }),
   d: (loss) => ({ type: 'ended', loss: loss ?? undefined }),
   e: (name, message) => ({ type: 'failed', error: new DOMException(message, name) }),
@@ -313,6 +324,7 @@ function isProof(key, role, nonce, proof) {
 }
 
 module.exports = {
+  ANY_NUMBER,
   IF_AVAILABLE,
   PATIENT,
   SHARED,

@@ -143,6 +143,14 @@ class EtcdSession {
     });
   }
 
+  /** @param {RemoteRequest} request */
+  watchContention({ number }) {
+    this.#turns.after(() => {
+      const own = this.#requests.get(number);
+      if (own !== undefined && !this.isOver) this.#nameOf(own.name).watchContention(own);
+    });
+  }
+
   /**
    * @param {string} name
    * @param {number} min
@@ -232,6 +240,7 @@ class EtcdSession {
       onQueued: ({ request }) => host.onQueued(request),
       onMissed: (it) => host.onMissed(this.#forget(it)),
       onFailed: (it, error) => host.onFailed(this.#forget(it), error),
+      onContended: ({ request }) => host.onContended(request),
       onLost: (it, reason) => host.onLost(this.#forget(it), reason),
       onEnded: (it, loss) => host.onLeft(this.#forget(it), loss),
       onIdle: () => {

@@ -56,15 +56,17 @@ class EtcdRequest {
   early = { created: '', token: '' };
   /** @type {NodeJS.Timeout | undefined} */
   holdTimer = undefined;
+  /** @type {{ cancel: () => void } | undefined} of the queue, for a holder */
+  contention = undefined;
   id = '';
 
   /** @param {{ message: RequestMessage }} request */
   constructor(request) {
-    const { number, name, mode, ifAvailable, steal, since, extras } = request.message;
+    const { number, name, mode, steal, since, extras } = request.message;
     this.request = /** @type {import('../remote/lock-session.js').RemoteRequest} */ (request);
     this.number = number;
     this.name = name;
-    this.ifAvailable = ifAvailable;
+    this.maxPending = this.request.maxPending;
     this.steal = steal;
     const { holdLimit = 0, limit = 0, label = '', callSite = '', enclosing = null } = extras ?? {};
     this.holdLimit = holdLimit;
@@ -81,6 +83,7 @@ class EtcdRequest {
  * @property {(request: EtcdRequest) => void} onQueued
  * @property {(request: EtcdRequest) => void} onMissed
  * @property {(request: EtcdRequest, error: unknown) => void} onFailed
+ * @property {(request: EtcdRequest) => void} onContended
  * @property {(request: EtcdRequest, reason: LockLossReason) => void} onLost
  * @property {(request: EtcdRequest, loss: LockLossReason | undefined) => void} onEnded
  * @property {() => void} onIdle  nothing waits or holds
@@ -123,7 +126,15 @@ const isOpen = ({ phase }) => phase === WAITING || phase === HELD;
 const isOf = ({ id, created }, request) => id === request.id && created === request.created;
 
 /** @param {EtcdRequest} request */
-const mayFollow = ({ steal, ifAvailable, isEnding }) => !steal && !ifAvailable && !isEnding;
+const mayFollow = ({ steal, maxPending, isEnding }) =>
+  !steal && maxPending === Infinity && !isEnding;
+
+/**
+ * Whether it counts requests, which no transaction can do: the holders, or those that wait.
+ * @param {EtcdRequest} request
+ */
+const isCounted = ({ class: it, maxPending }) =>
+  it === 'l' || (maxPending > 0 && maxPending < Infinity);
 
 /** @param {RequestClass} requestClass @returns {RequestClass[]} that it waits for in the queue */
 const classesBefore = (requestClass) => (requestClass === 's' ? ['x', 'l'] : ['x', 'l', 's']);
@@ -249,6 +260,40 @@ class NameLock {
     }
   }
 
+  /**
+   * Reports once that another request waits for the lock.
+   * @param {EtcdRequest} request
+   */
+  watchContention(request) {
+    if (request.phase !== HELD || request.contention !== undefined) return;
+    const { queue } = this.#keys;
+    let isReported = false;
+    const report = () => {
+      if (isReported || request.phase !== HELD) return;
+      isReported = true;
+      request.contention?.cancel();
+      this.#host.onContended(request);
+    };
+    const check = () => this.#steps.add(() => this.#checkContention(request, report));
+    const { ready, cancel } = this.#session.watches.add({
+      ...{ key: queue, end: endOf(queue), only: 'puts' },
+      onEvents: report,
+      onGap: check,
+    });
+    request.contention = { cancel };
+    void ready.then(check);
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {() => void} report
+   */
+  async #checkContention(request, report) {
+    if (request.phase !== HELD) return;
+    const { responses } = await this.#session.read([countOf(this.#keys.queue)]);
+    if (numberIn(responses[0]) > 0) report();
+  }
+
   /** Notices may have been missed: reads the state of each request. */
   reread() {
     this.#steps.add(async () => {
@@ -264,7 +309,10 @@ class NameLock {
   close() {
     clearTimeout(this.#timer);
     this.#unwatch();
-    for (const { holdTimer } of this.#held) clearTimeout(holdTimer);
+    for (const { holdTimer, contention } of this.#held) {
+      clearTimeout(holdTimer);
+      contention?.cancel();
+    }
   }
 
   /** @param {unknown} error */
@@ -376,8 +424,7 @@ class NameLock {
     const { phase, revision } = entered;
     if (phase === WAITING) {
       this.#wait([request], revision);
-      // No transaction can count the holders.
-      if (request.class === 'l') await this.#serveIfPossible();
+      if (isCounted(request)) await this.#serveIfPossible();
     } else if (phase === HELD) {
       if (request.steal) this.#loseTo(revision);
       this.#hold(request, revision);
@@ -417,7 +464,8 @@ class NameLock {
    */
   async #tryEnter(request) {
     if (request.steal) return this.#steal(request);
-    if (request.ifAvailable && request.class === 'l') return this.#enterLimited(request);
+    const { maxPending } = request;
+    if (maxPending < Infinity && isCounted(request)) return this.#enterCounted(request);
     const { heldExclusive, held, queue } = this.#keys;
     const mustBeEmpty =
       request.class === 's'
@@ -426,32 +474,35 @@ class NameLock {
     const answer = await this.#session.change(
       mustBeEmpty.map(isEmpty),
       [this.#putHeld(request)],
-      request.ifAvailable ? [] : [this.#putQueue(request)],
+      maxPending === 0 ? [] : [this.#putQueue(request)],
       () => this.#find(request),
     );
-    return toEntered(answer, request.ifAvailable ? OVER : WAITING);
+    return toEntered(answer, maxPending === 0 ? OVER : WAITING);
   }
 
   /**
-   * An `ifAvailable` request with a limit: counts first, then enters if no request came in between.
+   * Counts first, then enters if no request came in between.
    * @param {EtcdRequest} request
    * @returns {Promise<Found>}
    */
-  async #enterLimited(request) {
+  async #enterCounted(request) {
     const { heldExclusive, heldShared, queue } = this.#keys;
     const counts = [heldExclusive, heldShared, queue].map(countOf);
     for (;;) {
       const { revision, responses } = await this.#session.read(counts);
       const [exclusive, shared, length] = responses.map(numberIn);
-      if (length > 0 || exclusive > 0 || shared >= request.limit) return { phase: OVER, revision };
-      const answer = await this.#session.change(
-        [isEmpty(heldExclusive), isEmpty(queue), areNoneSince(heldShared, revision)],
-        [this.#putHeld(request)],
-        [],
-        () => this.#find(request),
-      );
-      const entered = toEntered(answer, OVER);
-      if (entered.phase === HELD) return entered;
+      const isFree = length === 0 && isGrantable(request, { exclusive, shared });
+      if (!isFree && length >= request.maxPending) return { phase: OVER, revision };
+      const [compare, op] = isFree
+        ? [
+            [isEmpty(heldExclusive), isEmpty(queue), areNoneSince(heldShared, revision)],
+            this.#putHeld,
+          ]
+        : [[areNoneSince(queue, revision)], this.#putQueue];
+      const find = () => this.#find(request);
+      const answer = await this.#session.change(compare, [op.call(this, request)], [], find);
+      if ('phase' in answer) return answer;
+      if (answer.succeeded) return { phase: isFree ? HELD : WAITING, revision: answer.revision };
     }
   }
 
@@ -618,6 +669,7 @@ class NameLock {
     this.#waiting.delete(request);
     this.#held.delete(request);
     clearTimeout(request.holdTimer);
+    request.contention?.cancel();
     request.phase = OVER;
   }
 

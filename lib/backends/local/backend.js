@@ -118,6 +118,20 @@ class LocalBackend {
     this.#table.remove(entry, isTimeout);
   }
 
+  /** @param {Request} request */
+  watchContention({ backendId }) {
+    const entry = backendId === NO_ID ? null : this.#entries[backendId];
+    return entry !== null && this.#table.watchContention(entry);
+  }
+
+  /**
+   * Called by the table when a request waits for the lock of a held entry.
+   * @param {LockEntry} entry
+   */
+  onContended(entry) {
+    this.#report(entry, () => entry.request.contended());
+  }
+
   /**
    * Always a deadlock: the holders and the requests ahead belong to this very thread.
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}

@@ -180,12 +180,21 @@ class LockEntry {
   }
 }
 
+/**
+ * The most requests that may wait before this one.
+ * @param {Request} request
+ */
+const maxPendingOf = ({ ifAvailable, extras }) =>
+  ifAvailable ? 0 : (extras?.maxPending ?? Infinity);
+
 /** One resource name: its part of the held lock set and of the lock request queue. */
 class LockResource {
   /** @type {EntryList<LockEntry>} */
   held = new EntryList();
   /** @type {EntryList<LockEntry>} */
   queue = new EntryList();
+  /** @type {Set<LockEntry> | undefined} holders to notify when a request waits */
+  contentionWatchers = undefined;
 
   /** @param {string} name */
   constructor(name) {
@@ -447,6 +456,7 @@ class LocalWatches {
  * @property {(viewer: Viewer) => number} pidFor  its process id; 0: of no use to the viewer
  * @property {(entry: LockEntry) => void} onGranted  a queued entry now holds the lock
  * @property {(entry: LockEntry, reason: LossReason) => void} onLost  a held entry has lost its lock
+ * @property {(entry: LockEntry) => void} onContended  a request waits for the lock of a held entry
  */
 
 /** @typedef {any} Viewer  the agent of this table that is notified */
@@ -481,21 +491,43 @@ class LocalLockTable {
    * @param {Agent} agent
    * @param {Request} request
    * @param {number} [requestedAt]  determines its place in the queue
-   * @returns {LockEntry | null} held or queued; null when an ifAvailable request was refused
+   * @returns {LockEntry | null} held or queued; null when it would have to wait and may not
    */
   request(agent, request, requestedAt = undefined) {
     const now = this.#clock.now();
     const resource = this.#resourceOf(request.name);
     const isFree = resource.queue.first === null && resource.isGrantable(request);
-    if (request.ifAvailable && !isFree) return null;
+    if (!isFree && !request.steal && resource.queue.size >= maxPendingOf(request)) return null;
     const entry = new LockEntry(agent, request, resource, requestedAt ?? now);
     if (request.steal) this.#takeFromHolders(resource);
     if (isFree || request.steal) this.#grant(entry, now);
     else {
       resource.queue.insert(entry, isEarlier);
       this.watches.emit('queued', entry);
+      if (resource.contentionWatchers !== undefined) this.#reportContention(resource);
     }
     return entry;
+  }
+
+  /**
+   * @param {LockEntry} entry
+   * @returns {boolean} whether another request waits for its lock; if not, the agent is notified
+   *   when one does
+   */
+  watchContention(entry) {
+    const { resource } = entry;
+    if (!entry.isHeld) return false;
+    if (resource.queue.first !== null) return true;
+    resource.contentionWatchers ??= new Set();
+    resource.contentionWatchers.add(entry);
+    return false;
+  }
+
+  /** @param {LockResource} resource */
+  #reportContention(resource) {
+    const watchers = resource.contentionWatchers;
+    resource.contentionWatchers = undefined;
+    for (const entry of watchers ?? []) entry.agent.onContended(entry);
   }
 
   /**
@@ -708,6 +740,7 @@ class LocalLockTable {
   /** @param {LockEntry} entry  queued or held */
   #takeOut(entry) {
     entry.list?.remove(entry);
+    entry.resource.contentionWatchers?.delete(entry);
     if (entry.hold !== undefined) clearTimeout(entry.hold.timer);
   }
 

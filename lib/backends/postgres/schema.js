@@ -56,6 +56,7 @@ const { createHash } = require('node:crypto');
 //
 //   g <number> <token>          the request holds the lock
 //   l <number> stolen|expired   it has lost the lock
+//   c <number>                  another request waits for its lock, which it watches
 //   b <number> <session> <ms>   it is the watcher: the blocker, and the time to the next hold
 //                               limit, or nothing
 //
@@ -112,6 +113,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.requests (
   hold_until timestamptz,
   token bigint,
   why text, -- of a gone one: stolen, expired
+  watched boolean NOT NULL DEFAULT false, -- a holder that is notified when a request waits
   details text NOT NULL, -- the client's own
   PRIMARY KEY (session, number)
 ) WITH (
@@ -417,7 +419,8 @@ BEGIN
   RETURN first_waiting - 1;
 END $$;
 
--- Standard: Web Locks, "request a lock". in_flags: 1 ifAvailable, 2 steal, which is exclusive.
+-- Standard: Web Locks, "request a lock". in_steal: exclusive. in_max_pending: the most living
+-- requests that may wait before it; 2147483647: any number; 0: with ifAvailable.
 -- in_floor: the ticket with which the session has left the name before, as its exclusive holder, or
 -- 0. No row of the name before it lives (invariant 4), and the search passes the dead ones, of
 -- which a long transaction keeps many. Returns
@@ -427,7 +430,8 @@ END $$;
 --                     the next hold limit, or nothing. Else 0
 CREATE OR REPLACE FUNCTION functions.enter(
   in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_mode "char",
-  in_flags int, in_max_shared int, in_hold_ms float8, in_details text, in_floor bigint DEFAULT 0
+  in_steal boolean, in_max_pending int, in_max_shared int, in_hold_ms float8, in_details text,
+  in_floor bigint DEFAULT 0
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   -- As an expression: cheaper than a statement.
@@ -445,11 +449,11 @@ DECLARE
   new_token bigint;
   is_watched boolean;
 BEGIN
-  IF in_flags & 2 <> 0 THEN
+  IF in_steal THEN
     stolen := functions.steal(in_bucket, in_key, own);
   ELSE
     FOR attempt IN 1..2 LOOP
-      SELECT r.session, r.state, r.mode, r.hold_until INTO ahead FROM holdfast.requests r
+      SELECT r.session, r.state, r.mode, r.hold_until, r.watched INTO ahead FROM holdfast.requests r
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state <> 'g'
       ORDER BY r.ticket DESC LIMIT 1;
       EXIT WHEN NOT FOUND;
@@ -478,15 +482,22 @@ BEGIN
         -- Between a row of another session and the holder is the watcher.
         blocker := CASE WHEN ahead.session = head.session THEN head.session ELSE 0 END;
       END IF;
-      -- ifAvailable does not wait for others that have died at the head of the queue, either.
+      -- A request is not refused for others that have died at the head of the queue, either.
       EXIT WHEN attempt = 2 OR NOT (
-        has_died OR (limit_at <= clock_timestamp()) IS TRUE OR in_flags & 1 <> 0
+        has_died OR (limit_at <= clock_timestamp()) IS TRUE OR in_max_pending < 2147483647
       );
       EXIT WHEN NOT functions.tidy(in_bucket, in_key, own, in_epoch);
       is_granted := in_epoch <> 0;
     END LOOP;
   END IF;
-  IF NOT is_granted AND in_flags & 1 <> 0 THEN
+  IF NOT is_granted AND in_max_pending < 2147483647 AND in_max_pending <= (
+    SELECT count(*) FROM (
+      SELECT FROM holdfast.requests r
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w'
+        AND functions.alive(r.session, own)
+      LIMIT in_max_pending
+    ) w
+  ) THEN
     RETURN 'm';
   END IF;
 
@@ -517,10 +528,41 @@ BEGIN
   IF is_granted THEN
     RETURN 'g ' || new_token;
   END IF;
+  -- Behind another waiting row the holders were notified before.
+  IF NOT in_steal THEN
+    IF ahead.state = 'h' AND (ahead.watched OR ahead.mode = 's') THEN
+      FOR head IN
+        UPDATE holdfast.requests r SET watched = false
+        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state = 'h'
+          AND r.watched
+        RETURNING r.session, r.number
+      LOOP
+        PERFORM pg_notify('holdfast_' || head.session, 'c ' || head.number);
+      END LOOP;
+    END IF;
+  END IF;
   IF blocker IN (0, own) THEN
     RETURN 'w 0';
   END IF;
   RETURN concat_ws(' ', 'w', blocker, extract(epoch FROM limit_at - clock_timestamp()) * 1000);
+END $$;
+
+-- Notifies the session of a holder, once, when another request waits for its lock. Returns whether
+-- one waits now; then no notice follows.
+CREATE OR REPLACE FUNCTION functions.watch_contention(
+  in_bucket text, in_key text, own int, in_number int
+) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  is_contended boolean;
+BEGIN
+  PERFORM pg_advisory_xact_lock(1212368709, functions.name_lock(in_bucket, in_key));
+  is_contended := EXISTS (
+    SELECT FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w'
+  );
+  UPDATE holdfast.requests r SET watched = NOT is_contended
+  WHERE r.session = own AND r.number = in_number AND r.state = 'h';
+  RETURN FOUND AND is_contended;
 END $$;
 
 -- Serves the queue after the row of a shared holder or of a waiting request was deleted.
@@ -630,8 +672,8 @@ BEGIN
 END $$;
 
 -- Several operations in one transaction, in their order, on at most 50 names:
---   ["e", key, number, mode, flags, max_shared, hold_ms, details, floor]  enter()
---   ["l", key, number, why]                                               leave()
+--   ["e", key, number, mode, steal, max_pending, max_shared, hold_ms, details, floor]  enter()
+--   ["l", key, number, why]                                                            leave()
 -- Returns the answer of each.
 CREATE OR REPLACE FUNCTION functions.step(in_bucket text, own int, in_epoch bigint, in_ops jsonb)
 RETURNS json LANGUAGE plpgsql AS $$
@@ -649,8 +691,9 @@ BEGIN
     op := in_ops -> i;
     IF op ->> 0 = 'e' THEN
       answer := functions.enter(
-        in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, (op ->> 3)::"char", (op ->> 4)::int,
-        (op ->> 5)::int, (op ->> 6)::float8, op ->> 7, coalesce((op ->> 8)::bigint, 0)
+        in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, (op ->> 3)::"char",
+        (op ->> 4)::boolean, (op ->> 5)::int, (op ->> 6)::int, (op ->> 7)::float8, op ->> 8,
+        coalesce((op ->> 9)::bigint, 0)
       );
     ELSE
       answer := functions.leave(in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, op ->> 3);

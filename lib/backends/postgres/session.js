@@ -34,12 +34,13 @@ const planned = (name, text) => ({ name: `holdfast_${name}`, text });
 
 const ENTER = planned(
   'enter',
-  `SELECT ${FUNCTIONS}.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+  `SELECT ${FUNCTIONS}.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 );
 const LEAVE = planned('leave', `SELECT ${FUNCTIONS}.leave($1, $2, $3, $4, $5, $6)`);
 const STEP = planned('step', `SELECT ${FUNCTIONS}.step($1, $2, $3, $4)`);
 const EXPIRE = planned('expire', `SELECT ${FUNCTIONS}.expire($1, $2, $3, $4)`);
 const BURY = planned('bury', `SELECT ${FUNCTIONS}.bury($1, $2, $3, $4)`);
+const CONTENTION = planned('contention', `SELECT ${FUNCTIONS}.watch_contention($1, $2, $3, $4)`);
 const LOCKED = planned('locked', `SELECT exclusive, shared FROM ${FUNCTIONS}.locked($1, $2, $3)`);
 const PING = planned('ping', 'SELECT 1');
 const OVERDUE = planned('overdue', `SELECT key, session FROM ${FUNCTIONS}.overdue($1, $2)`);
@@ -54,8 +55,8 @@ const QUEUE = `
   SELECT session, number, mode, state, max_shared FROM holdfast.requests
   WHERE bucket = $1 AND key = $2 AND state <> 'g' ORDER BY ticket`;
 
-const IF_AVAILABLE = 1;
-const STEAL = 2;
+/** Of `maxPending`, for the server: any number. */
+const ANY_NUMBER = 2 ** 31 - 1;
 const MAX_BATCH = 50;
 const MAX_BATCH_BYTES = 2 ** 18;
 /** Names of which a session remembers a ticket. */
@@ -270,10 +271,9 @@ class PostgresSession {
 
   /** @param {RemoteRequest} request */
   enter(request) {
-    const { ifAvailable, steal, mode, extras } = request.message;
+    const { steal, mode, extras } = request.message;
     const entry = new Entry(request);
     this.#entries.set(request.number, entry);
-    const flags = (ifAvailable ? IF_AVAILABLE : 0) + (steal ? STEAL : 0);
     const { limit = 0, holdLimit = 0 } = extras ?? {};
     this.#operate({
       args: [
@@ -281,7 +281,8 @@ class PostgresSession {
         entry.key,
         request.number,
         mode === 'exclusive' ? 'x' : 's',
-        flags,
+        steal,
+        Math.min(request.maxPending, ANY_NUMBER),
         limit,
         holdLimit,
         toDetails(request.message),
@@ -326,6 +327,22 @@ class PostgresSession {
       onError: () => setTimeout(() => this.#operate(operation), backoff.next()).unref(),
     };
     this.#operate(operation);
+  }
+
+  /** @param {RemoteRequest} request */
+  watchContention(request) {
+    const entry = this.#entries.get(request.number);
+    if (entry === undefined) return;
+    const [bucket, own] = this.#own;
+    const report = (/** @type {any[][]} */ [[isContended]]) => {
+      if (isContended) this.#onContended(entry);
+    };
+    void this.#query(CONTENTION, [bucket, entry.key, own, entry.number]).then(report, ignore);
+  }
+
+  /** @param {Entry} entry */
+  #onContended(entry) {
+    if (entry.isHeld && !entry.isLeaving) this.#host.onContended(entry.request);
   }
 
   /** @param {string} name @param {number} min */
@@ -708,6 +725,7 @@ class PostgresSession {
     if (entry === undefined) return;
     if (what === 'g') this.#onGranted(entry, value);
     else if (what === 'l') this.#onLost(entry, /** @type {LockLossReason} */ (value));
+    else if (what === 'c') this.#onContended(entry);
     else this.#onBlocked(entry, Number(value), ms);
   }
 

@@ -349,6 +349,18 @@ class RemoteBackend {
   }
 
   /**
+   * The session's thread reads the queue: the answer is `contended()`.
+   * @param {Request} request
+   */
+  watchContention(request) {
+    const entry = this.#requests.find(request);
+    if (entry === undefined || entry.watchesContention) return false;
+    entry.watchesContention = true;
+    this.#link.post({ type: 'watchContention', number: entry.number });
+    return false;
+  }
+
+  /**
    * @param {Request} request
    * @param {boolean} [isTimeout]
    */

@@ -21,7 +21,10 @@ class RemoteRequest {
 
   /** @param {RequestMessage} message */
   constructor(message) {
+    const { ifAvailable, extras } = message;
     this.message = message;
+    /** The most requests that may wait before it; until it waits itself. */
+    this.maxPending = ifAvailable ? 0 : (extras?.maxPending ?? Infinity);
   }
 
   get number() {
@@ -44,6 +47,7 @@ class RemoteRequest {
  * @property {() => Promise<void>} close  in order, as far as it has begun
  * @property {(request: RemoteRequest) => void} enter
  * @property {(request: RemoteRequest, why: 'timedout' | undefined) => void} leave
+ * @property {(request: RemoteRequest) => void} watchContention  of a held lock
  * @property {(name: string, min: number) => Promise<boolean>} isLocked
  * @property {(name: string, max: number) => Promise<LockDetail[]>} holdersOf
  * @property {() => Promise<LockInspection>} inspect
@@ -58,6 +62,7 @@ class RemoteRequest {
  * @property {(request: RemoteRequest, token: string) => void} onGranted
  * @property {(request: RemoteRequest) => void} onQueued
  * @property {(request: RemoteRequest) => void} onMissed
+ * @property {(request: RemoteRequest) => void} onContended  another request waits for its lock
  * @property {(request: RemoteRequest, error: unknown) => void} onFailed
  * @property {(request: RemoteRequest, reason: LockLossReason) => void} onLost
  * @property {(request: RemoteRequest, reason: LockLossReason | undefined) => void} onLeft
@@ -149,6 +154,12 @@ class LockSession {
       request.isEnding = true;
       this.#session?.leave(request, why);
     }
+  }
+
+  /** @param {number} number */
+  watchContention(number) {
+    const request = this.#requests.get(number);
+    if (request?.isHeld && !request.isEnding) this.#session?.watchContention(request);
   }
 
   /**
@@ -287,11 +298,13 @@ class LockSession {
         this.#post({ type: 'granted', number: request.number, token, session: own().id });
       },
       onQueued: (request) => {
+        request.maxPending = Infinity; // the next session must not refuse it
         this.#post({ type: 'queued', number: request.number });
         void this.#findSelfDeadlock(request);
       },
       onMissed: (request) => this.#forget(request, { type: 'missed', number: request.number }),
       onFailed: (request, error) => this.#onFailed(request, error),
+      onContended: ({ number }) => this.#post({ type: 'contended', number }),
       onLost: (request, reason) =>
         this.#forget(request, { type: 'lost', number: request.number, reason }),
       onLeft: (request, loss) =>

@@ -15,8 +15,8 @@ const { LockLostError } = require('../../errors.js');
  * @property {boolean} ifAvailable
  * @property {boolean} steal
  * @property {number} since  when it was requested, in milliseconds since 1970
- * @property {{ limit: number, holdLimit: number, label: string, callSite: string,
- *   enclosing: string | null } | undefined} extras
+ * @property {{ limit: number, holdLimit: number, maxPending: number, label: string,
+ *   callSite: string, enclosing: string | null } | undefined} extras
  */
 
 /** @typedef {{ name: string, message: string }} ErrorMessage  of the session's thread */
@@ -37,7 +37,7 @@ function toRequestMessage(number, { name, mode, ifAvailable, steal, extras }) {
   if (extras === undefined) {
     return { number, name, mode, ifAvailable, steal, since, extras };
   }
-  const { limit, holdLimit, label, callSite, enclosing } = extras;
+  const { limit, holdLimit, maxPending, label, callSite, enclosing } = extras;
   const token = enclosing === undefined ? null : String(tokenOf(enclosing));
   return {
     number,
@@ -46,7 +46,7 @@ function toRequestMessage(number, { name, mode, ifAvailable, steal, extras }) {
     ifAvailable,
     steal,
     since,
-    extras: { limit, holdLimit, label, callSite, enclosing: token },
+    extras: { limit, holdLimit, maxPending, label, callSite, enclosing: token },
   };
 }
 
@@ -68,6 +68,8 @@ class Entry {
   /** The cluster has answered that it waits. */
   isAnswered = false;
   isHeld = false;
+  /** It has to be notified when another request waits for its lock. */
+  watchesContention = false;
   /** @type {((loss: LockLossReason | undefined) => void) | undefined} it is being ended */
   onEnded = undefined;
 
@@ -326,6 +328,7 @@ class RequestTable {
       else wait.outcome = 'granted';
       return;
     }
+    if (type === 'contended') return request.contended();
     if (type === 'queued' || type === 'deadlock') {
       entry.isAnswered = true;
       if (type === 'deadlock' && wait !== undefined) wait.outcome = type;
@@ -384,7 +387,7 @@ class RequestTable {
    * @param {any} message
    */
   #onEnding(entry, { type, loss, reason }) {
-    if (type === 'granted' || type === 'queued' || type === 'deadlock') return;
+    if (['granted', 'queued', 'deadlock', 'contended'].includes(type)) return;
     this.remove(entry);
     this.#loopKeepAlive.unref();
     entry.onEnded?.(type === 'lost' ? reason : loss);

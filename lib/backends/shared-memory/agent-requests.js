@@ -2,6 +2,7 @@
 
 const {
   COUNT_SHIFT,
+  EVENT_CONTENDED,
   EVENT_CORRUPTED,
   EVENT_EXPIRED,
   EVENT_GRANTED,
@@ -182,6 +183,7 @@ class AgentRequests {
     if (this.#releases.size > 0 && this.#answerRelease(id, kind)) return;
     const request = this.byId[id];
     if (request === null || request === undefined) return;
+    if (kind === EVENT_CONTENDED) return request.contended();
     if (kind === EVENT_GRANTED) {
       this.setToken(request, at + EVENT_TOKEN);
       request.granted();

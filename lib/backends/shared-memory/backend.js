@@ -188,8 +188,11 @@ function toError({ name, message, code }) {
  * Whether these are the extras of any request in a callback, and nothing more.
  * @param {import('../../../types/backend.d.ts').LockRequestExtras} extras
  */
-const isOnlyInside = ({ limit, holdLimit, label, callSite }) =>
-  limit === 0 && holdLimit === 0 && label === '' && callSite === '';
+const isOnlyInside = ({ limit, holdLimit, label, callSite, maxPending }) =>
+  limit === 0 && holdLimit === 0 && label === '' && callSite === '' && maxPending === Infinity;
+
+/** The native part's number for any number of waiting requests. */
+const ANY_NUMBER = 0xffff_ffff;
 
 /**
  * Passes requests to the native part: as numbers, and strings only if the native part does not have
@@ -226,6 +229,7 @@ class RequestCaller {
       extras.enclosing?.tokenHigh ?? 0,
       extras.enclosing?.tokenLow ?? 0,
       extras.callSite,
+      request.ifAvailable ? 0 : Math.min(extras.maxPending, ANY_NUMBER),
     );
   }
 
@@ -453,6 +457,14 @@ class SharedMemoryBackend {
       return this.#agent === null ? EVENT_DISCONNECTED : undefined;
     });
     return reasonOfEvent(/** @type {number} */ (kind));
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {boolean}
+   */
+  watchContention({ backendId }) {
+    return backendId !== NO_ID && this.#agent !== null && this.#agent.watchContention(backendId);
   }
 
   /**

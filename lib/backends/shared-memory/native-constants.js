@@ -20,8 +20,9 @@ module.exports = Object.freeze({
   EVENT_STALLED: 5,
   EVENT_RELEASED: 6,
   EVENT_CORRUPTED: 7,
+  EVENT_CONTENDED: 8,
   // Answers to a blocking wait, beside the kinds of events; HAS_OTHERS may be added to those.
-  SELF_DEADLOCK: 8,
+  SELF_DEADLOCK: 9,
   HAS_OTHERS: 16,
   // Answers to the end of a lock; HAS_EVENTS may be added.
   LOSS_EXPIRED: 2,

@@ -223,6 +223,27 @@ TEST_F(AgentOperations, OfAllAgentsOfAProcessShareAnExtent) {
   Unlock();
 }
 
+// The count is taken when the operation is executed, in the order of the publication list.
+TEST_F(AgentOperations, CarryMaxPending) {
+  Lock();
+  std::vector<uint32_t> ids;
+  for (const uint32_t max_pending : {core::kAnyNumber, 1U, 1U}) {
+    core::RequestParams request;
+    request.max_pending = max_pending;
+    const auto answer = agent_->Request(Name(), request);
+    ASSERT_TRUE(answer.ok());
+    ids.push_back(answer->id);
+  }
+  Unlock();
+  std::vector<core::RequestEvent> events;
+  while (events.size() < 2) agent_->TakeEvents(events);
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].id, ids[0]);
+  EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kGranted);
+  EXPECT_EQ(events[1].id, ids[2]);
+  EXPECT_EQ(events[1].kind, core::RequestEvent::Kind::kMissed);
+}
+
 // A busy shard fills no table for the others.
 TEST_F(AgentOperations, LeaveTheLastExtentsToTheShards) {
   core::ExtentGrowth growth(Table(), attachment_->host(), attachment_->lock_table().self());

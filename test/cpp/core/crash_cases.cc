@@ -88,6 +88,25 @@ std::vector<CrashCase> CrashCases() {
          s.Request(s.second, u"a", kShared);
        },
        [](CrashScene& s) { s.Request(s.doomed, u"a", kShared); }},
+      {"QueuedBehindAWatchingHolder",
+       [](CrashScene& s) {
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.second, u"a", kShared);
+         s.first.WatchContention(1);
+         s.second.WatchContention(2);
+       },
+       [](CrashScene& s) { s.Request(s.doomed, u"a"); }},
+      {"WatchContention", [](CrashScene& s) { s.Request(s.doomed, u"a"); },
+       [](CrashScene& s) { s.doomed.WatchContention(1); }},
+      {"WatchContentionOfABiasedLock",
+       [](CrashScene& s) {
+         s.Request(s.doomed, u"a");
+         if (s.doomed.EndOrBias(1)) s.doomed.AcquireBiased(1);
+       },
+       [](CrashScene& s) {
+         if (s.doomed.mine().contains(1)) s.doomed.WatchContention(1);
+       },
+       false, true},
       {"QueuedBehindItself",
        [](CrashScene& s) {
          s.Request(s.doomed, u"a");

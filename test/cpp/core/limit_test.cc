@@ -6,7 +6,7 @@ namespace {
 
 using core::RequestOutcome;
 
-constexpr Options kTwoIfAvailable{.mode = LockMode::kShared, .if_available = true, .limit = 2};
+constexpr Options kTwoIfAvailable{.mode = LockMode::kShared, .max_pending = 0, .limit = 2};
 
 class Limit : public LockTableTest {};
 

@@ -1,4 +1,5 @@
 // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
+#include "core/blockers.h"
 #include "core/lock_table.h"
 #include "support/lock_table_test.h"
 #include "support/table_image.h"
@@ -119,6 +120,61 @@ TEST_F(LockTableIfAvailable, NamesTheQueuedRequestWhenTheHoldersAreNotInTheWay) 
   Request(a, u"n", kShared);
   Request(b, u"n");
   EXPECT_EQ(Request(c, u"n", kSharedIfAvailable).blocker.process, q);
+}
+
+// A request that may wait only behind fewer than `max_pending` others.
+class LockTableMaxPending : public LockTableTest {
+ protected:
+  static constexpr Options Few(uint32_t max_pending) { return {.max_pending = max_pending}; }
+};
+
+TEST_F(LockTableMaxPending, GrantsAFreeNameAtOnce) {
+  EXPECT_EQ(Outcome(a, u"n", Few(1)), RequestOutcome::kGranted);
+}
+
+TEST_F(LockTableMaxPending, QueuesAsManyAsAllowed) {
+  Request(a, u"n");
+  EXPECT_EQ(Outcome(b, u"n", Few(2)), RequestOutcome::kQueued);
+  EXPECT_EQ(Outcome(c, u"n", Few(2)), RequestOutcome::kQueued);
+  EXPECT_EQ(Outcome(b, u"n", Few(2)), RequestOutcome::kMissed);
+}
+
+TEST_F(LockTableMaxPending, CountsRequestsWithoutTheOption) {
+  Request(a, u"n");
+  Request(b, u"n", kShared);
+  EXPECT_EQ(Outcome(c, u"n", Few(1)), RequestOutcome::kMissed);
+}
+
+TEST_F(LockTableMaxPending, CountsNoHolders) {
+  Request(a, u"n", kShared);
+  Request(b, u"n", kShared);
+  EXPECT_EQ(Outcome(c, u"n", Few(1)), RequestOutcome::kQueued);
+}
+
+TEST_F(LockTableMaxPending, QueuesAgainOnceARequestHasLeft) {
+  Request(a, u"n");
+  Request(b, u"n", Few(1));
+  ASSERT_TRUE(b.End(last_id).ok());
+  EXPECT_EQ(Outcome(c, u"n", Few(1)), RequestOutcome::kQueued);
+}
+
+TEST_F(LockTableMaxPending, LeavesNoTraceWhenItMissed) {
+  Request(a, u"n");
+  Request(b, u"n");
+  const FakeMachine::Image before = TakeTableImage(machine);
+  Request(c, u"n", Few(1));
+  EXPECT_TRUE(TakeTableImage(machine) == before);
+}
+
+// The caller reaps the dead among them, and tries again.
+TEST_F(LockTableMaxPending, NamesAllProcessesThatAreInTheWay) {
+  Request(a, u"n");
+  Request(b, u"n");
+  EXPECT_TRUE(Request(c, u"n", Few(1)).blocker.several);
+  core::LockTable lock_table = c.lock_table();
+  const auto processes = core::ProcessesOf(lock_table, NameOf(u"n"), kShardTimeoutNs);
+  ASSERT_TRUE(processes.ok());
+  EXPECT_EQ(*processes, (std::vector<segment::ProcessRef>{p, q}));
 }
 
 class LockTableSteal : public LockTableTest {};

@@ -196,7 +196,7 @@ class IfAvailable : public NoWait {
  protected:
   static core::RequestParams RequestIfAvailable() {
     core::RequestParams request;
-    request.if_available = true;
+    request.max_pending = 0;
     return request;
   }
   static core::RequestParams Shared() {
@@ -274,9 +274,27 @@ TEST_F(IfAvailable, IsGrantedTheSeatOfADeadHolderAmongSeveral) {
   seat.limit = 2;
   ASSERT_EQ(Request(*other, seat).outcome, RequestOutcome::kGranted);
   DieWith(1, seat);
-  seat.if_available = true;
+  seat.max_pending = 0;
   ASSERT_EQ(Request(*agent_, seat).outcome, RequestOutcome::kQueued);
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kGranted);
+}
+
+// A dead process that waits must not make the queue too long.
+TEST_F(IfAvailable, OfARequestThatMayWaitADeadWaiterCountsAsGone) {
+  const std::unique_ptr<Agent> other = Open();
+  ASSERT_EQ(Request(*other).outcome, RequestOutcome::kGranted);
+  DieWith(1);
+  core::RequestParams few;
+  few.max_pending = 1;
+  const Agent::Answer answer = Request(*agent_, few);
+  ASSERT_EQ(answer.outcome, RequestOutcome::kQueued);
+  std::vector<RequestEvent> events;
+  while (agent_->RecordOf(answer.id).cell == segment::kNoCell && events.empty()) {
+    agent_->TakeEvents(events);
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(events.empty());
+  EXPECT_EQ(Request(*other, few).outcome, RequestOutcome::kMissed);
 }
 
 // A newcomer that finds the entries of all agents taken by the dead.

@@ -79,9 +79,8 @@ class Scene {
   }
   void Put(FakeAgent& agent, std::u16string_view name, const Options& options = kExclusive) {
     OperationCell& cell = New(agent, OperationKind::kRequest, ++last_id);
-    cell.flags.Set(
-        static_cast<uint8_t>((options.if_available ? segment::kOperationIfAvailable : 0) |
-                             (options.steal ? segment::kOperationSteals : 0)));
+    cell.steals.Set(options.steal ? 1 : 0);
+    cell.argument.Set(options.max_pending);
     cell.mode.Set(static_cast<uint8_t>(options.mode));
     segment::WriteTexts(machine.segment(), cell, cell_.text, {name, u"", u""});
     agent.lock_table().Publish(cell_.id, cell);
@@ -97,7 +96,7 @@ class Scene {
   void PutEndOfTheLast(FakeAgent& agent) {
     const Publish request = published.back();
     OperationCell& cell = New(agent, OperationKind::kEnd, request.request_id);
-    cell.request.Set(request.id);
+    cell.argument.Set(request.id);
     agent.lock_table().Publish(cell_.id, cell);
   }
 

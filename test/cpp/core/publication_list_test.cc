@@ -49,9 +49,8 @@ class PublicationList : public LockTableTest {
   OperationCell& PublishRequest(FakeAgent& agent, const Options& options = kExclusive,
                                 uint32_t id = 0) {
     OperationCell& cell = New(agent, OperationKind::kRequest, id == 0 ? ++last_id : id);
-    const auto if_available = options.if_available ? segment::kOperationIfAvailable : 0;
-    const auto steals = options.steal ? segment::kOperationSteals : 0;
-    cell.flags.Set(static_cast<uint8_t>(if_available | steals));
+    cell.steals.Set(options.steal ? 1 : 0);
+    cell.argument.Set(options.max_pending);
     cell.mode.Set(static_cast<uint8_t>(options.mode));
     segment::WriteTexts(machine.segment(), cell, last_buffer_.text, {kWanted, u"", u""});
     agent.lock_table().Publish(last_buffer_.id, cell);

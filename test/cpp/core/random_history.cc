@@ -109,6 +109,8 @@ void RandomHistory::Operate(Client& client) {
     Request(client);
   } else if (dice < 65) {
     UseBiased(client);
+  } else if (dice < 72) {
+    WatchContention(client);
   } else if (dice < 97) {
     EndOne(client);
   } else {
@@ -132,7 +134,7 @@ void RandomHistory::Request(Client& client) {
                              .has_hold_limit = options.hold_limit_ns != 0,
                              .label = std::u16string(options.label)};
   if (options.hold_limit_ns != 0) hold_limit_ns_[id] = options.hold_limit_ns;
-  const RequestOutcome outcome = model_.Request(name, request, options.if_available, options.steal);
+  const RequestOutcome outcome = model_.Request(name, request, options.max_pending, options.steal);
   if (outcome != reply->outcome) Fail("a request had another outcome than in the model");
 }
 
@@ -140,9 +142,9 @@ Options RandomHistory::AnyOptions() {
   Options options;
   if (Below(2) == 0) options.mode = LockMode::kShared;
   if (Below(3) == 0) return options;  // these may be biased
-  options.if_available = Below(5) == 0;
+  if (Below(3) == 0) options.max_pending = Below(3);
   const bool is_shared = options.mode == LockMode::kShared;
-  options.steal = !is_shared && !options.if_available && Below(5) == 0;
+  options.steal = !is_shared && options.max_pending == core::kAnyNumber && Below(5) == 0;
   if (is_shared && Below(2) == 0) options.limit = 1 + Below(3);
   if (Below(4) == 0) options.hold_limit_ns = 1000 * (1 + Below(5));
   options.label = kLabels[Below(std::size(kLabels))];
@@ -198,6 +200,15 @@ void RandomHistory::EndOne(Client& client) {
   model_.End(id);
 }
 
+void RandomHistory::WatchContention(Client& client) {
+  const auto& mine = client.agent.mine();
+  if (mine.empty()) return;
+  const uint32_t id = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())))->first;
+  const ReferenceModel::Resource* const resource = ResourceOf(id);
+  const bool is_contended = model_.IsHeld(id) && !resource->queue.empty();
+  if (client.agent.WatchContention(id) != is_contended) Fail("a wrong answer about waiters");
+}
+
 void RandomHistory::EndOrBias(Client& client, uint32_t id) {
   if (client.agent.biased().contains(id)) {
     client.agent.ReleaseBiased(id);
@@ -244,6 +255,7 @@ void RandomHistory::EndAgent(Client& client) {
 
 void RandomHistory::TakeEvents(Client& client) {
   if (!client.agent.TakeEvents().ok()) Fail("events could not be taken");
+  if (client.agent.MissesContention()) Fail("a holder is not notified of a waiter");
   const auto all_lost = model_.lost();
   for (const ReferenceModel::Lost& lost : all_lost) {
     if (lost.request.agent == client.agent.ref().index) model_.End(lost.request.id);

@@ -49,6 +49,7 @@ class RandomHistory {
   void EnterDirtyShards();
   void NoteGrants();
   void EndOne(Client& client);
+  void WatchContention(Client& client);
   void EndOrBias(Client& client, uint32_t id);
   void UseBiased(Client& client);
   void EndAgent(Client& client);

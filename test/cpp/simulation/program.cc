@@ -47,6 +47,9 @@ void Program::Run() {
 void Program::BeQuiet() {
   is_quiet_ = true;
   watches_until_ns_ = world_.now_ns() + kWatchQuietNs;
+  for (auto& [id, mine] : mine_) {
+    if (mine.is_watching) mine.until_ns = watches_until_ns_;
+  }
   // The deadline does not wake the program: it would then find events without a ring.
   if (doorbell_ != nullptr) world_.SetDeadline(doorbell_.get(), NextTimer());
 }
@@ -96,7 +99,7 @@ void Program::Work() {
   if (habits_.watches) Watch();
   if (std::exchange(is_to_probe_, false)) {
     core::RequestParams request;
-    request.if_available = true;
+    request.max_pending = 0;
     for (uint32_t name = 0; name < kSimulatedNames; ++name) RequestName(name, request);
   }
   if (is_quiet_ || habits_.requests == 0 || world_.now_ns() < next_request_ns_) return;
@@ -126,9 +129,10 @@ void Program::Watch() {
 void Program::Request() {
   core::RequestParams request;
   request.mode = world_.OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
-  request.if_available = world_.OneIn(6);
-  request.steal = habits_.steals && !request.if_available && request.mode == LockMode::kExclusive &&
-                  world_.OneIn(4);
+  if (world_.OneIn(4)) request.max_pending = world_.Below(3);
+  const bool may_be_missed = request.max_pending != core::kAnyNumber;
+  request.steal =
+      habits_.steals && !may_be_missed && request.mode == LockMode::kExclusive && world_.OneIn(4);
   const bool repeats = !biased_.empty() && world_.OneIn(2);
   RequestName(repeats ? biased_.begin()->first : world_.Below(kSimulatedNames), request);
 }
@@ -148,17 +152,30 @@ void Program::RequestName(uint32_t name, core::RequestParams request) {
   }
   Mine& mine = mine_[answer->id];
   mine = {number, false, World::kForever, false, name};
-  if (answer->outcome == RequestOutcome::kGranted) return Hold(mine, answer->token);
-  if (!request.if_available) log_.Queued(number);
+  if (answer->outcome == RequestOutcome::kGranted) return Hold(answer->id, mine, answer->token);
+  if (request.max_pending == core::kAnyNumber) log_.Queued(number);
   if (world_.OneIn(5)) {
     mine.until_ns = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.hold_ns));
   }
 }
 
-void Program::Hold(Mine& mine, uint64_t token) {
+void Program::Hold(uint32_t id, Mine& mine, uint64_t token) {
   log_.Granted(mine.number, token);
   mine.is_held = true;
   mine.until_ns = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.hold_ns));
+  if (is_quiet_ || !world_.OneIn(4)) return;
+  const bool is_contended = agent_->WatchContention(id);
+  if (is_contended || is_quiet_) return;
+  mine.is_watching = true;
+  mine.until_ns = World::kForever;
+}
+
+// It holds the lock until another request waits. If one did, the notice was lost.
+void Program::CheckThatNoRequestWaits(uint32_t id) {
+  const bool is_contended = agent_->WatchContention(id);
+  if (!world_.IsGhost() && is_contended && !agent_->HasEvents()) {
+    Fail("was not notified of a request that waits");
+  }
 }
 
 void Program::EndWhatIsDue() {
@@ -167,6 +184,7 @@ void Program::EndWhatIsDue() {
     if (mine.until_ns <= world_.now_ns()) due.push_back(id);
   }
   for (const uint32_t id : due) {
+    if (mine_.at(id).is_watching && !world_.IsGhost()) CheckThatNoRequestWaits(id);
     if (!world_.IsGhost()) End(id);
   }
 }
@@ -208,7 +226,7 @@ bool Program::AcquireBiased(uint32_t name, const core::RequestParams& request,
   ++takes_;
   Mine& mine = mine_[biased.id];
   mine = {number, false, World::kForever, false, name};
-  Hold(mine, token);
+  Hold(biased.id, mine, token);
   return true;
 }
 
@@ -235,8 +253,11 @@ void Program::Deliver() {
   do {
     events_.clear();
     agent_->TakeEvents(events_);
+    for (const RequestEvent& events : events_) {
+      if (world_.IsGhost()) return;
+      Read(events);
+    }
     if (world_.IsGhost()) return;
-    for (const RequestEvent& events : events_) Read(events);
   } while (agent_->HasEvents());
 }
 
@@ -254,7 +275,7 @@ void Program::Read(const RequestEvent& events) {
   switch (events.kind) {
     case RequestEvent::Kind::kGranted:
       if (mine.is_held) return Fail("granted twice");
-      return Hold(mine, events.token);
+      return Hold(events.id, mine, events.token);
     case RequestEvent::Kind::kLost:
     case RequestEvent::Kind::kExpired:
       log_.Lost(mine.number);
@@ -274,6 +295,11 @@ void Program::Read(const RequestEvent& events) {
       return Fail("the end of a request that was not ended");
     case RequestEvent::Kind::kStalled:
       return;  // it still waits
+    case RequestEvent::Kind::kContended:
+      if (!mine.is_held) return Fail("contended without a lock");
+      if (mine.is_watching) mine.until_ns = world_.now_ns();
+      mine.is_watching = false;
+      return;
   }
   mine_.erase(it);
 }

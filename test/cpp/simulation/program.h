@@ -62,6 +62,7 @@ class Program final : private core::BiasObserver {
     uint64_t until_ns = 0;  // when it is released, or taken back
     bool is_leaving = false;
     uint32_t name = 0;
+    bool is_watching = false;  // holds until another request waits
   };
   struct BiasedLock {
     uint32_t id = 0;
@@ -74,12 +75,13 @@ class Program final : private core::BiasObserver {
   void Watch();
   void Request();
   void RequestName(uint32_t name, core::RequestParams request);
+  void CheckThatNoRequestWaits(uint32_t id);
   void EndWhatIsDue();
   bool AcquireBiased(uint32_t name, const core::RequestParams& request, LockLog::Number number);
   bool ReleaseBiased(uint32_t id);
   core::Loss Release(uint32_t id, const Mine& mine);
   void OnBiasedSlotFreed(uint32_t slot) override;
-  void Hold(Mine& mine, uint64_t token);
+  void Hold(uint32_t id, Mine& mine, uint64_t token);
   void End(uint32_t id);
   void Deliver();
   void Read(const core::RequestEvent& events);

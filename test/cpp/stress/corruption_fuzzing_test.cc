@@ -108,8 +108,9 @@ class User {
   void Request(const segment::ResourceName& name) {
     core::RequestParams request;
     request.mode = Below(3) == 0 ? LockMode::kShared : LockMode::kExclusive;
-    request.if_available = Below(4) == 0;
-    request.steal = !request.if_available && request.mode == LockMode::kExclusive && Below(6) == 0;
+    if (Below(3) == 0) request.max_pending = Below(3);
+    request.steal = request.max_pending == core::kAnyNumber &&
+                    request.mode == LockMode::kExclusive && Below(6) == 0;
     if (request.mode == LockMode::kShared) request.limit = Below(4);
     if (Below(6) == 0) request.hold_limit_ns = Below(1'000'000);
     if (Below(4) == 0) request.label = kNames[4];

@@ -92,8 +92,8 @@ void StressProgram::Work() {
 core::RequestParams StressProgram::DrawRequest(uint32_t name) {
   core::RequestParams request;
   request.mode = OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
-  request.if_available = OneIn(5);
-  request.steal = name == kStolenName && !request.if_available &&
+  if (OneIn(4)) request.max_pending = Below(3);
+  request.steal = name == kStolenName && request.max_pending == core::kAnyNumber &&
                   request.mode == LockMode::kExclusive && OneIn(4);
   if (request.mode == LockMode::kShared && OneIn(2)) request.limit = 1 + Below(4);
   if (name == kExpiringName && OneIn(2)) request.hold_limit_ns = kHoldLimitNs;
@@ -138,6 +138,9 @@ void StressProgram::Hold(uint32_t id, Mine& mine, uint64_t token) {
   // Mostly shortly; now and then for longer than the hold limit.
   const uint64_t hold_us = OneIn(200) ? Below(5000) : OneIn(8) ? Below(100) : 0;
   mine.until_ns = mine.entry.now_ns + hold_us * kNsPerUs;
+  if (control_.IsQuiet() || !OneIn(16)) return;
+  mine.is_watching = !agent_->WatchContention(id);
+  if (mine.is_watching) mine.until_ns = UINT64_MAX;
 }
 
 void StressProgram::EndWhatIsDue() {
@@ -147,9 +150,19 @@ void StressProgram::EndWhatIsDue() {
   for (auto& [id, mine] : mine_) {
     // No request is given up in the quiet: each waiter has to be notified.
     if (is_quiet && !mine.is_held) mine.until_ns = UINT64_MAX;
+    if (is_quiet && mine.is_watching) CheckThatNoRequestWaits(id, mine);
     if (mine.until_ns <= now_ns) due.push_back(id);
   }
   for (const uint32_t id : due) End(id);
+}
+
+// It holds the lock until another request waits. If one did, the notice was lost.
+void StressProgram::CheckThatNoRequestWaits(uint32_t id, Mine& mine) {
+  mine.is_watching = false;
+  mine.until_ns = 0;
+  if (agent_->WatchContention(id) && !agent_->HasEvents()) {
+    log_.Fail("was not notified of a request that waits");
+  }
 }
 
 void StressProgram::End(uint32_t id) {
@@ -201,6 +214,10 @@ void StressProgram::Read(const RequestEvent& events) {
       break;
     case RequestEvent::Kind::kStalled:
       return;  // it still waits
+    case RequestEvent::Kind::kContended:
+      if (mine.is_watching) mine.until_ns = 0;
+      mine.is_watching = false;
+      return;
   }
   mine_.erase(it);
 }

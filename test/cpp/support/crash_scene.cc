@@ -172,10 +172,12 @@ void CrashScene::CheckAgent(FakeAgent& agent, const std::vector<segment::AgentRe
   for (const auto& [id, known] : mine) {
     has_events = has_events || (known.is_held ? !truth.IsHeld(id) : !truth.IsQueued(id));
   }
+  has_events = has_events || agent.MissesContention();
   const bool was_rung = std::find(rung.begin(), rung.end(), agent.ref()) != rung.end();
   const std::string who = "agent " + std::to_string(agent.ref().index);
   if (has_events && !was_rung) faults.push_back(who + " has events and was not rung");
   if (!agent.TakeEvents().ok()) faults.push_back(who + " could not take its events");
+  if (agent.MissesContention()) faults.push_back(who + " was not notified of a waiter");
   for (const auto& [id, known] : mine) {
     if (agent.Holds(id) != truth.IsHeld(id) || agent.WaitsFor(id) != truth.IsQueued(id)) {
       faults.push_back(who + " is wrong about its request " + std::to_string(id));

@@ -77,6 +77,16 @@ Status FakeAgent::TakeEvents() {
   return Status();
 }
 
+bool FakeAgent::MissesContention() const {
+  return std::any_of(mine_.begin(), mine_.end(), [this](const auto& item) {
+    const Mine& mine = item.second;
+    const segment::RequestCell& record = RecordOf(mine.record);
+    return mine.is_held && !mine.is_contended && record.ticket.Get() == mine.record.ticket &&
+           record.state.Get() == segment::CellState::kHeld &&
+           record.contention.Get() == segment::Contention::kReported;
+  });
+}
+
 Status FakeAgent::Read(const core::RecordEvent& events) {
   if (events.state == segment::CellState::kZombie) {
     return lock_table().End(events.record, timeout_ns_).status();
@@ -87,6 +97,9 @@ Status FakeAgent::Read(const core::RecordEvent& events) {
   if (events.state == segment::CellState::kHeld && !it->second.is_held) {
     it->second.is_held = true;
     it->second.token = events.token;
+  }
+  if (events.is_contended && events.state == segment::CellState::kHeld) {
+    it->second.is_contended = true;
   }
   return Status();
 }

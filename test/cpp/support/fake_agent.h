@@ -17,7 +17,7 @@ namespace holdfast::test {
 
 struct Options {
   LockMode mode = LockMode::kExclusive;
-  bool if_available = false;
+  uint32_t max_pending = core::kAnyNumber;
   bool steal = false;
   uint32_t limit = 0;
   uint64_t hold_limit_ns = 0;
@@ -26,8 +26,8 @@ struct Options {
 };
 inline constexpr Options kExclusive{};
 inline constexpr Options kShared{.mode = LockMode::kShared};
-inline constexpr Options kIfAvailable{.if_available = true};
-inline constexpr Options kSharedIfAvailable{.mode = LockMode::kShared, .if_available = true};
+inline constexpr Options kIfAvailable{.max_pending = 0};
+inline constexpr Options kSharedIfAvailable{.mode = LockMode::kShared, .max_pending = 0};
 inline constexpr Options kSteal{.steal = true};
 // At most `limit` holders with it.
 constexpr Options Limited(uint32_t limit) { return {.mode = LockMode::kShared, .limit = limit}; }
@@ -44,6 +44,7 @@ class FakeAgent {
     core::RecordRef record;
     bool is_held = false;
     uint64_t token = 0;
+    bool is_contended = false;
     core::FirstSeenTimes first_seen{};
   };
 
@@ -74,7 +75,7 @@ class FakeAgent {
                                      const Options& options) {
     const core::RequestParams request{.request_id = id,
                                       .mode = options.mode,
-                                      .if_available = options.if_available,
+                                      .max_pending = options.max_pending,
                                       .steal = options.steal,
                                       .limit = options.limit,
                                       .hold_limit_ns = options.hold_limit_ns,
@@ -84,10 +85,21 @@ class FakeAgent {
         lock_table().Request(self_, NameOf(name), request, timeout_ns_);
     if (reply.ok() && reply->outcome != core::RequestOutcome::kMissed) {
       const bool is_held = reply->outcome == core::RequestOutcome::kGranted;
-      mine_[id] = {reply->record, is_held, reply->token, {}};
+      mine_[id] = {reply->record, is_held, reply->token, false, {}};
     }
     return reply;
   }
+
+  // Whether another request waits for the lock; later an event sets `is_contended`.
+  bool WatchContention(uint32_t id) {
+    Mine& mine = mine_.at(id);
+    const Result<bool> is_contended = lock_table().WatchContention(mine.record, false, timeout_ns_);
+    mine.is_contended = mine.is_contended || (is_contended.ok() && *is_contended);
+    return is_contended.ok() && *is_contended;
+  }
+  // Whether the record of a held lock says that this agent is notified of a request that waits, and
+  // it is not.
+  bool MissesContention() const;
 
   // Releases, or takes back.
   Status End(uint32_t id) {

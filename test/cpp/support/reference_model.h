@@ -38,7 +38,7 @@ class ReferenceModel {
   static ReferenceModel Read(segment::Segment& segment);
 
   core::RequestOutcome Request(const std::u16string& name, const ModelRequest& request,
-                               bool if_available, bool steal) {
+                               uint32_t max_pending, bool steal) {
     Resource& resource = resources_[name];
     const bool is_grantable = resource.queue.empty() && IsFree(resource, request);
     core::RequestOutcome outcome = core::RequestOutcome::kGranted;
@@ -47,7 +47,7 @@ class ReferenceModel {
       resource.held = {request};
     } else if (is_grantable) {
       resource.held.insert(request);
-    } else if (if_available) {
+    } else if (resource.queue.size() >= max_pending) {
       outcome = core::RequestOutcome::kMissed;
     } else {
       resource.queue.push_back(request);

@@ -1,6 +1,6 @@
 'use strict';
 
-const { IF_AVAILABLE, PATIENT, SHARED, STEAL } = require('../wire.js');
+const { ANY_NUMBER, IF_AVAILABLE, PATIENT, SHARED, STEAL } = require('../wire.js');
 const { LocalLockTable } = require('../../local/lock-table.js');
 const { TokenCounter } = require('../../local/token-counter.js');
 const { VERSION } = require('./journal.js');
@@ -159,6 +159,11 @@ class Session {
     this.#table.noteLoss(this, entry, reason);
   }
 
+  /** @param {LockEntry} entry */
+  onContended({ request: { backendId } }) {
+    this.send(['k', backendId]);
+  }
+
   /**
    * A thread that waits for this request continues.
    * @param {number} id
@@ -252,7 +257,8 @@ function bytesOfRequest([, name, , , extras]) {
  *   callSite: string,
  *   high: number,
  *   low: number,
- * ]} WireExtras  the last two: the token of the lock in whose callback it was made
+ *   maxPending: number,
+ * ]} WireExtras  high and low: the token of the lock in whose callback it was made
  */
 
 /**
@@ -261,11 +267,12 @@ function bytesOfRequest([, name, , , extras]) {
  */
 function toExtras(extras) {
   if (extras === null) return undefined;
-  const [limit, holdLimit, label, callSite, tokenHigh, tokenLow] = extras;
+  const [limit, holdLimit, label, callSite, tokenHigh, tokenLow, max] = extras;
   const enclosing = /** @type {any} */ (
     tokenHigh === 0 && tokenLow === 0 ? undefined : { tokenHigh, tokenLow }
   );
-  return { limit, holdLimit, label, callSite, deadlock: 'ignore', enclosing };
+  const maxPending = max === ANY_NUMBER ? Infinity : max;
+  return { limit, holdLimit, maxPending, label, callSite, deadlock: 'ignore', enclosing };
 }
 
 /**
@@ -295,6 +302,7 @@ class ClientRequest {
   }
 
   granted() {}
+  contended() {}
   missed() {}
   failed() {}
   lost() {}
@@ -507,6 +515,15 @@ class BrokerTable {
     session.drop(id);
     this.#journal.add(['D', session.id, id]);
     this.#table.remove(entry, isTimeout);
+  }
+
+  /**
+   * @param {Session} session
+   * @param {number} id  of a held lock
+   */
+  watchContention(session, id) {
+    const entry = session.entries.get(id);
+    if (entry !== undefined && this.#table.watchContention(entry)) session.onContended(entry);
   }
 
   /**

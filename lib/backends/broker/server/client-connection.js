@@ -381,6 +381,9 @@ class ClientConnection {
     } else if (kind === 'f') {
       const [id] = numbers(rest, 1);
       this.#at(this.#lastT, () => table.forget(session, id));
+    } else if (kind === 'k') {
+      const [id] = numbers(rest, 1);
+      this.#at(this.#lastT, () => table.watchContention(session, id));
     } else if (kind === '?') {
       this.#call(rest);
     } else if (kind === 'bye') {
@@ -435,9 +438,11 @@ function checkFields([id, name, flags, t, extras]) {
   if (typeof name !== 'string') throw new WireError('a request without a name');
   if (extras === null) return;
   if (!Array.isArray(extras)) throw new WireError('extras that are no list');
-  const [limit, holdLimit, label, callSite, high, low] = extras;
+  const [limit, holdLimit, label, callSite, high, low, maxPending] = extras;
   numbers([holdLimit], 1);
-  if (![limit, high, low].every(Number.isSafeInteger)) throw new WireError('a bad limit or token');
+  if (![limit, high, low, maxPending].every(Number.isSafeInteger)) {
+    throw new WireError('a bad limit or token');
+  }
   if (typeof label !== 'string' || typeof callSite !== 'string') throw new WireError('a bad label');
 }
 
