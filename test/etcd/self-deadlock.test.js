@@ -3,6 +3,7 @@
 const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
 const { EtcdRequest, WAITING, wouldSelfDeadlock } = require('../../lib/backends/etcd/name-lock.js');
 const { bytes } = require('../../lib/backends/etcd/transaction.js');
+const { RemoteRequest } = require('../../lib/backends/remote/lock-session.js');
 
 const bucket = new BucketKeys('prefix', 'bucket');
 const keys = bucket.ofName('a');
@@ -12,7 +13,8 @@ const ownOf = (...numbers) => new Set(numbers.map((number) => toRequestId(leaseI
 
 /** @param {number} idNumber  of the id under which the request is in the cluster */
 function requestOf(number, idNumber) {
-  const request = new EtcdRequest({ message: { number, name: 'a', mode: 'exclusive', since: 0 } });
+  const message = { number, name: 'a', mode: 'exclusive', since: 0 };
+  const request = new EtcdRequest(new RemoteRequest(message));
   request.id = toRequestId(leaseId, idNumber);
   return request;
 }

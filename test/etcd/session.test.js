@@ -6,7 +6,7 @@ const { EtcdError } = require('../../lib/backends/etcd/etcd-errors.js');
 const { BucketKeys, toRequestId } = require('../../lib/backends/etcd/keys.js');
 const { EtcdRequest } = require('../../lib/backends/etcd/name-lock.js');
 const { Session } = require('../../lib/backends/etcd/session.js');
-const { SessionLost } = require('../../lib/backends/remote/lock-session.js');
+const { RemoteRequest, SessionLost } = require('../../lib/backends/remote/lock-session.js');
 const { bytes, put, textOf } = require('../../lib/backends/etcd/transaction.js');
 
 const noop = () => {};
@@ -312,7 +312,7 @@ test('reads its own key where its end may have been missed', async () => {
 
 describe('a notice', () => {
   const requestOf = (number) =>
-    new EtcdRequest({ message: { number, name: 'a', mode: 'exclusive', since: 0 } });
+    new EtcdRequest(new RemoteRequest({ number, name: 'a', mode: 'exclusive', since: 0 }));
 
   function receive(id, revision) {
     const key = bytes(keys.notification(id));

@@ -4,6 +4,7 @@ const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
 const { EtcdRequest, NameLock } = require('../../lib/backends/etcd/name-lock.js');
 const { EntryOrder, RequestIds } = require('../../lib/backends/etcd/session.js');
 const { textOf } = require('../../lib/backends/etcd/transaction.js');
+const { RemoteRequest } = require('../../lib/backends/remote/lock-session.js');
 
 // The keys, revisions and transactions of etcd, and sessions that use them for one name.
 
@@ -165,7 +166,7 @@ class PlayedSession {
    */
   request(number, options) {
     const message = { number, name: NAME, mode: 'exclusive', since: 0, ...options };
-    const request = new EtcdRequest(/** @type {any} */ ({ message }));
+    const request = new EtcdRequest(new RemoteRequest(/** @type {any} */ (message)));
     this.lock.enter(request);
     return request;
   }
