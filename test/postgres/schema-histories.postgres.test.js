@@ -138,15 +138,14 @@ class Player {
     const op = [...start, extras.limit, holdLimit, `details ${id}`, floor];
     if (entry === null) return [op, 'm'];
     const isExclusive = mode === 'exclusive' && way !== 'steal';
-    this.#requests.push({ id, at, key, entry, holdLimit, isExclusive, ticket: undefined });
+    this.#requests.push({ id, at, key, entry, holdLimit, isExclusive });
     return [op, entry.isHeld ? 'g' : 'w'];
   }
 
-  /** @param {{ id: number, at: number, key: string, entry: any, ticket?: string }} request */
-  #leave({ id, at, key, entry, ticket }) {
+  /** @param {{ id: number, key: string, entry: any }} request */
+  #leave({ id, key, entry }) {
     this.#forget((it) => it.id === id);
     const isGone = entry.list === null;
-    if (!isGone && ticket !== undefined) this.#floors.set(`${at} ${key}`, ticket);
     this.#table.remove(entry);
     return [['l', key, id, ''], isGone ? entry.lossReason : null];
   }
@@ -172,10 +171,6 @@ class Player {
   #outcome(answer, id) {
     const [outcome, detail] = answer?.split(' ') ?? [null];
     if (outcome === 'w') this.#blockers.set(id, Number(detail));
-    const request = this.#requests.find((it) => it.id === id);
-    if (outcome === 'g' && request?.isExclusive) {
-      request.ticket = this.#members[request.at].sql.ticketOf(answer);
-    }
     return outcome;
   }
 
@@ -254,6 +249,10 @@ class Player {
       }
       // Notifications about several keys come in any order.
       expect(found.toSorted()).toEqual(expected.splice(0).toSorted());
+    }
+    for (const { id, at, key, entry, isExclusive } of this.#requests) {
+      if (!isExclusive || !entry.isHeld) continue;
+      this.#floors.set(`${at} ${key}`, this.#members[at].sql.ticketOf(id));
     }
     const inspection = this.#table.inspect({});
     const [held, pending] = [Array.from(inspection.held), Array.from(inspection.pending)];

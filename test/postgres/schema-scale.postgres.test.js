@@ -169,6 +169,28 @@ test('a long transaction makes no lock dearer for the session that has had it be
   expect(used).toBeLessThan(fresh * TIMES);
 });
 
+test('a long transaction makes no request dearer that waits for a name it has had', async () => {
+  const reader = await beginLong();
+  const other = await SqlSession.open(server);
+  const wait = async (index) => {
+    const number = 16_000_000 + 10 * index;
+    await one.enterAs(number, { key: 'handed' });
+    const floor = one.ticketOf(number);
+    await other.enterAs(number, { key: 'handed', floor });
+    const pages = await pagesOfEnter('handed', number + 1, 'x', floor);
+    await one.leave(number + 1, { key: 'handed' });
+    await other.leave(number, { key: 'handed' });
+    await one.leave(number, { key: 'handed' });
+    return pages;
+  };
+  const fresh = await usual(20, wait);
+  await lockMany('handed', 17_000_000, MANY / 5); // without a floor each one passes all before
+  const used = await usual(20, (index) => wait(1_000 + index));
+  await reader.end();
+  await other.close();
+  expect(used).toBeLessThan(fresh * TIMES);
+});
+
 test('a long transaction in another database makes nothing dearer', async () => {
   await one.rows('CREATE DATABASE other');
   const reader = await beginLong('other');

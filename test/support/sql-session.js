@@ -20,6 +20,8 @@ class SqlSession {
   /** @type {string[]} notifications that were not taken */
   #notes = [];
   #number = 0;
+  /** @type {Map<number, string>} */
+  #tickets = new Map();
 
   /**
    * @param {import('./postgres-server.js').PostgresServer} server
@@ -59,16 +61,25 @@ class SqlSession {
   }
 
   /** @param {number} number */
-  enterAs(number, options) {
+  async enterAs(number, options) {
     const { key = 'key', mode = 'x', limit = 0, holdMs = 0, details = '', floor = '0' } = options;
     const { steal = false, maxPending = ANY_NUMBER } = options;
     const request = [number, mode, steal, maxPending, limit, holdMs, details, floor];
-    return this.call('enter', this.bucket, key, this.session, this.epoch, ...request);
+    const own = [this.session, this.epoch];
+    return this.#noteTicket(await this.call('enter', this.bucket, key, ...own, ...request), number);
   }
 
-  /** The ticket of a request that was granted at once. @param {string} answer  of enter() */
-  ticketOf(answer) {
-    return String(BigInt(answer.split(' ')[1]) - (BigInt(this.epoch) << 32n));
+  /** The ticket of a request that does not steal. @param {number} number */
+  ticketOf(number) {
+    return this.#tickets.get(number);
+  }
+
+  /** Takes the ticket out of an answer. @param {string | null} answer @param {number} number */
+  #noteTicket(answer, number) {
+    const parts = /^([gw] \d+) (\d+)(.*)$/.exec(answer ?? '');
+    if (parts === null) return answer;
+    this.#tickets.set(number, parts[2]);
+    return parts[1] + parts[3];
   }
 
   leave(number, { key = 'key', why = '' } = {}) {
@@ -79,9 +90,10 @@ class SqlSession {
     return this.call('watch_contention', this.bucket, key, this.session, number);
   }
 
-  step(...ops) {
+  async step(...ops) {
     const json = JSON.stringify(ops);
-    return this.call('step', this.bucket, this.session, this.epoch, json);
+    const answers = await this.call('step', this.bucket, this.session, this.epoch, json);
+    return answers.map((answer, at) => this.#noteTicket(answer, ops[at][2]));
   }
 
   bury(session) {

@@ -421,13 +421,13 @@ END $$;
 
 -- Standard: Web Locks, "request a lock". in_steal: exclusive. in_max_pending: the most living
 -- requests that may wait before it; 2147483647: any number; 0: with ifAvailable.
--- in_floor: the ticket with which the session has left the name before, as its exclusive holder, or
--- 0. No row of the name before it lives (invariant 4), and the search passes the dead ones, of
--- which a long transaction keeps many. Returns
---   g <token>         the request holds the lock
---   m                 it was not available
---   w <session> <ms>  it waits. If it may be the watcher (invariant 6): its blocker and the time to
---                     the next hold limit, or nothing. Else 0
+-- in_floor: the ticket of the session's last exclusive request that held the name, or 0. No row of
+-- the name before it lives (invariant 4), and the search passes the dead ones: all since the last
+-- vacuum, and more if a long transaction keeps them. Returns
+--   g <token> <ticket>         the request holds the lock
+--   m                          it was not available
+--   w <session> <ticket> <ms>  it waits. If it may be the watcher (invariant 6): its blocker, and
+--                              the time to the next hold limit, or nothing. Else 0
 CREATE OR REPLACE FUNCTION functions.enter(
   in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_mode "char",
   in_steal boolean, in_max_pending int, in_max_shared int, in_hold_ms float8, in_details text,
@@ -526,7 +526,7 @@ BEGIN
     PERFORM functions.serve(in_bucket, in_key, own, in_epoch, stolen, NULL, NULL);
   END IF;
   IF is_granted THEN
-    RETURN 'g ' || new_token;
+    RETURN concat_ws(' ', 'g', new_token, serial);
   END IF;
   -- Behind another waiting row the holders were notified before.
   IF NOT in_steal THEN
@@ -541,10 +541,9 @@ BEGIN
       END LOOP;
     END IF;
   END IF;
-  IF blocker IN (0, own) THEN
-    RETURN 'w 0';
-  END IF;
-  RETURN concat_ws(' ', 'w', blocker, extract(epoch FROM limit_at - clock_timestamp()) * 1000);
+  RETURN CASE WHEN blocker IN (0, own) THEN 'w 0 ' || serial ELSE concat_ws(
+    ' ', 'w', blocker, serial, extract(epoch FROM limit_at - clock_timestamp()) * 1000
+  ) END;
 END $$;
 
 -- Notifies the session of a holder, once, when another request waits for its lock. Returns whether

@@ -84,8 +84,8 @@ class Entry {
   blocker = undefined;
   /** @type {LockLossReason | undefined} reported before the grant */
   earlyLoss = undefined;
-  /** @type {string | undefined} of a grant without a wait: its low part is the ticket */
-  firstToken = undefined;
+  /** @type {string | undefined} the position in the queue, unless it steals */
+  ticket = undefined;
 
   /** @param {RemoteRequest} request */
   constructor(request) {
@@ -184,7 +184,7 @@ class PostgresSession {
   #epoch = NO_GRANTS;
   /** @type {Map<number, Entry>} */
   #entries = new Map();
-  /** @type {Map<string, string>} the last ticket that an exclusive holder has left with, by key */
+  /** @type {Map<string, string>} the last ticket that an exclusive request held, by key */
   #floors = new Map();
   /** @type {Job[]} that wait for the connection */
   #jobs = [];
@@ -306,7 +306,6 @@ class PostgresSession {
     entry.isLeaving = true;
     entry.blocker = 0;
     this.#leave(entry, why, (reason) => {
-      if (reason === undefined) this.#noteFloor(entry);
       this.#forget(entry);
       this.#host.onLeft(request, reason);
     });
@@ -559,9 +558,9 @@ class PostgresSession {
   #onEntered(entry, answer) {
     const { request } = entry;
     entry.isAnswered = true;
-    const [outcome, value, ms] = answer.split(' ');
+    const [outcome, value, ticket, ms] = answer.split(' ');
+    entry.ticket = ticket;
     if (outcome === 'g') {
-      entry.firstToken = value;
       this.#whenValid(() => this.#onGranted(entry, value));
     } else if (outcome === 'm') {
       this.#entries.delete(request.number);
@@ -581,6 +580,7 @@ class PostgresSession {
     if (entry.isHeld) return;
     entry.isHeld = true;
     entry.blocker = 0;
+    this.#noteFloor(entry);
     const { request, earlyLoss } = entry;
     const { holdLimit = 0 } = request.message.extras ?? {};
     if (holdLimit > 0) this.#expireAfter(entry.key, holdLimit);
@@ -619,11 +619,11 @@ class PostgresSession {
     this.#chooseTarget();
   }
 
-  /** The next request of the name starts its search here. @param {Entry} entry  left in order */
-  #noteFloor({ key, firstToken, request }) {
+  /** The next requests of the name start their search here. @param {Entry} entry  granted */
+  #noteFloor({ key, ticket, request }) {
     const { mode, steal } = request.message;
-    if (firstToken === undefined || mode !== 'exclusive' || steal) return;
-    this.#floors.set(key, String(BigInt(firstToken) - (BigInt(this.#epoch) << 32n)));
+    if (ticket === undefined || mode !== 'exclusive' || steal) return;
+    this.#floors.set(key, ticket);
     if (this.#floors.size <= MAX_FLOORS) return;
     const [oldest] = this.#floors.keys();
     this.#floors.delete(oldest);
