@@ -26,7 +26,8 @@ const { createHash } = require('node:crypto');
 //     of a dead session never becomes one of a living session.
 //  4. In a name, the ticket of each held row is smaller than the ticket of each waiting row. A
 //     request is granted only if no waiting row has a smaller ticket; a stealer takes the ticket
-//     before the first waiting one.
+//     before the first waiting one. No living row has a ticket below the floor of a row: searches
+//     begin there, because they pass each row since the last vacuum.
 //  5. After each call, the holders of a name are one exclusive row, or shared rows. The first
 //     waiting row is not grantable, unless a hold limit has passed or a session has died since.
 //  6. The blocker of a name is its first holder. The watcher is the first waiting row of another
@@ -102,6 +103,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.requests (
   bucket text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
   ticket bigint NOT NULL,
+  floor bigint NOT NULL, -- no row of the name with a smaller ticket lives
   session int NOT NULL,
   number int NOT NULL,
   mode "char" NOT NULL, -- x: exclusive, s: shared
@@ -209,21 +211,17 @@ BEGIN
   PERFORM pg_notify('holdfast_w_' || left(md5(in_bucket), 16), payload);
 END $$;
 
--- Milliseconds until the next hold limit of the holders; null: none.
+-- Milliseconds until the next hold limit of the holders, which are before the first waiting row;
+-- null: none.
 CREATE OR REPLACE FUNCTION functions.next_limit(in_bucket text, in_key text) RETURNS float8
-LANGUAGE plpgsql AS $$
-DECLARE
-  first_waiting bigint;
-BEGIN
-  SELECT r.ticket INTO first_waiting FROM holdfast.requests r
-  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w' ORDER BY r.ticket LIMIT 1;
-  RETURN (
-    SELECT extract(epoch FROM min(r.hold_until) - clock_timestamp()) * 1000
-    FROM holdfast.requests r
-    WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
-      AND r.ticket < coalesce(first_waiting, 9223372036854775807)
-  );
-END $$;
+LANGUAGE sql VOLATILE AS $$
+  SELECT extract(epoch FROM min(r.hold_until) - clock_timestamp()) * 1000
+  FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h' AND r.ticket < coalesce((
+    SELECT w.ticket FROM holdfast.requests w
+    WHERE w.bucket = in_bucket AND w.key = in_key AND w.state = 'w' ORDER BY w.ticket LIMIT 1
+  ), 9223372036854775807)
+$$;
 
 -- Takes a lock from its holder: the row of a dead session is deleted, else it is gone.
 CREATE OR REPLACE FUNCTION functions.lose(
@@ -282,7 +280,7 @@ DECLARE
   is_sent boolean;
 BEGIN
   LOOP
-    SELECT r.ticket, r.session, r.number, r.mode, r.max_shared, r.hold_ms INTO waiting
+    SELECT r.ticket, r.floor, r.session, r.number, r.mode, r.max_shared, r.hold_ms INTO waiting
     FROM holdfast.requests r
     WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > after_ticket AND r.state = 'w'
     ORDER BY r.ticket LIMIT 1;
@@ -304,7 +302,8 @@ BEGIN
         (array_agg(r.session ORDER BY r.ticket))[1],
         extract(epoch FROM min(r.hold_until) - clock_timestamp()) * 1000
       INTO exclusive, shared, blocker, limit_ms FROM holdfast.requests r
-      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < waiting.ticket AND r.state = 'h';
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= waiting.floor
+        AND r.ticket < waiting.ticket AND r.state = 'h';
     END IF;
     -- lib/backends/grantable.js
     EXIT WHEN exclusive > 0 OR in_epoch = 0;
@@ -440,6 +439,7 @@ DECLARE
   ) IS NOT NULL;
   ahead record;
   head record;
+  floor_ticket bigint := in_floor;
   blocker int := 0;
   limit_at timestamptz; -- of the holders
   has_died boolean; -- one of the holders
@@ -451,17 +451,24 @@ DECLARE
 BEGIN
   IF in_steal THEN
     stolen := functions.steal(in_bucket, in_key, own);
+    IF in_epoch = 0 THEN -- of several, the last one goes before the others
+      UPDATE holdfast.requests r SET floor = stolen
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.floor > stolen;
+      floor_ticket := least(floor_ticket, stolen);
+    END IF;
   ELSE
     FOR attempt IN 1..2 LOOP
-      SELECT r.session, r.state, r.mode, r.hold_until, r.watched INTO ahead FROM holdfast.requests r
+      SELECT r.ticket, r.floor, r.session, r.state, r.mode, r.hold_until, r.watched INTO ahead
+      FROM holdfast.requests r
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state <> 'g'
       ORDER BY r.ticket DESC LIMIT 1;
       EXIT WHEN NOT FOUND;
+      floor_ticket := ahead.floor;
       -- lib/backends/grantable.js
       is_granted := in_epoch <> 0 AND ahead.state = 'h' AND ahead.mode = 's' AND in_mode = 's'
         AND (in_max_shared = 0 OR in_max_shared > (
           SELECT count(*) FROM holdfast.requests r
-          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor
+          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
             AND r.state = 'h'
         ));
       EXIT WHEN is_granted;
@@ -469,13 +476,18 @@ BEGIN
         SELECT min(r.hold_until), bool_or(NOT functions.alive(r.session, own)),
           (array_agg(r.session ORDER BY r.ticket))[1]
         INTO limit_at, has_died, blocker FROM holdfast.requests r
-        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state = 'h';
+        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
+          AND r.state = 'h';
       ELSE
         head := ahead;
         IF ahead.state = 'w' THEN
-          SELECT r.session, r.state, r.mode, r.hold_until INTO head FROM holdfast.requests r
-          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state <> 'g'
+          SELECT r.ticket, r.session, r.state, r.hold_until INTO head FROM holdfast.requests r
+          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
+            AND r.state <> 'g'
           ORDER BY r.ticket LIMIT 1;
+        END IF;
+        IF head.state = 'h' THEN
+          floor_ticket := head.ticket; -- a stealer goes behind it
         END IF;
         limit_at := head.hold_until;
         has_died := head.state = 'w' OR NOT functions.alive(head.session, own);
@@ -506,10 +518,12 @@ BEGIN
     new_token := (in_epoch << 32) + serial;
   END IF;
   INSERT INTO holdfast.requests (
-    bucket, key, ticket, session, number, mode, state, max_shared, hold_ms, granted, hold_until,
-    token, details
+    bucket, key, ticket, floor, session, number, mode, state, max_shared, hold_ms, granted,
+    hold_until, token, details
   ) VALUES (
-    in_bucket, in_key, coalesce(stolen, serial), own, in_number, in_mode,
+    in_bucket, in_key, coalesce(stolen, serial),
+    CASE WHEN is_granted AND in_mode = 'x' THEN coalesce(stolen, serial) ELSE floor_ticket END,
+    own, in_number, in_mode,
     CASE WHEN is_granted THEN 'h' ELSE 'w' END, in_max_shared, in_hold_ms,
     CASE WHEN is_granted THEN clock_timestamp() END,
     CASE WHEN is_granted AND in_hold_ms > 0
@@ -566,14 +580,15 @@ END $$;
 
 -- Serves the queue after the row of a shared holder or of a waiting request was deleted.
 CREATE OR REPLACE FUNCTION functions.settle(
-  in_bucket text, in_key text, own int, in_epoch bigint, in_ticket bigint, in_state "char"
+  in_bucket text, in_key text, own int, in_epoch bigint,
+  in_ticket bigint, in_floor bigint, in_state "char"
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   head record;
   ahead record;
 BEGIN
   SELECT r.session, r.state, r.ticket INTO head FROM holdfast.requests r
-  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state <> 'g'
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state <> 'g'
   ORDER BY r.ticket LIMIT 1;
   IF in_state = 'h' THEN
     -- The last row shows whether there is a queue.
@@ -621,7 +636,7 @@ DECLARE
   has_served boolean;
 BEGIN
   DELETE FROM holdfast.requests r WHERE r.session = own AND r.number = in_number
-  RETURNING r.ticket, r.state, r.mode, r.token, r.why,
+  RETURNING r.ticket, r.floor, r.state, r.mode, r.token, r.why,
     r.state = 'h' AND r.hold_until <= clock_timestamp() AS is_late,
     EXISTS (SELECT FROM holdfast.watchers w WHERE w.bucket = in_bucket) AS is_watched,
     EXISTS (
@@ -652,7 +667,9 @@ BEGIN
   IF request.state = 'h' AND request.mode = 'x' THEN
     has_served := functions.serve(in_bucket, in_key, own, in_epoch, request.ticket, 0, own);
   ELSE
-    PERFORM functions.settle(in_bucket, in_key, own, in_epoch, request.ticket, request.state);
+    PERFORM functions.settle(
+      in_bucket, in_key, own, in_epoch, request.ticket, request.floor, request.state
+    );
   END IF;
   RETURN reason;
 END $$;
@@ -858,7 +875,7 @@ RETURNS TABLE (key text, session int) LANGUAGE sql AS $$
   SELECT DISTINCT d.key, CASE WHEN NOT d.lives THEN d.session END FROM (
     SELECT w.key, r.session, r.hold_until, functions.alive(r.session, own) AS lives
     FROM (
-      SELECT o.key, min(o.ticket) AS ticket FROM holdfast.requests o
+      SELECT o.key, min(o.ticket) AS ticket, min(o.floor) AS floor FROM holdfast.requests o
       WHERE o.session = own AND o.state = 'w' GROUP BY o.key
     ) w CROSS JOIN LATERAL (
       (
@@ -867,10 +884,12 @@ RETURNS TABLE (key text, session int) LANGUAGE sql AS $$
         ORDER BY a.ticket DESC LIMIT 1
       ) UNION ALL
       SELECT h.session, h.hold_until FROM holdfast.requests h
-      WHERE h.bucket = in_bucket AND h.key = w.key AND h.state = 'h' AND h.ticket < (
-        SELECT f.ticket FROM holdfast.requests f
-        WHERE f.bucket = in_bucket AND f.key = w.key AND f.state = 'w' ORDER BY f.ticket LIMIT 1
-      )
+      WHERE h.bucket = in_bucket AND h.key = w.key AND h.state = 'h' AND h.ticket >= w.floor
+        AND h.ticket < (
+          SELECT f.ticket FROM holdfast.requests f
+          WHERE f.bucket = in_bucket AND f.key = w.key AND f.state = 'w' AND f.ticket >= w.floor
+          ORDER BY f.ticket LIMIT 1
+        )
     ) r
   ) d WHERE NOT d.lives OR d.hold_until <= clock_timestamp()
 $$;
