@@ -214,14 +214,17 @@ END $$;
 -- Milliseconds until the next hold limit of the holders, which are before the first waiting row;
 -- null: none.
 CREATE OR REPLACE FUNCTION functions.next_limit(in_bucket text, in_key text) RETURNS float8
-LANGUAGE sql VOLATILE AS $$
-  SELECT extract(epoch FROM min(r.hold_until) - clock_timestamp()) * 1000
-  FROM holdfast.requests r
-  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h' AND r.ticket < coalesce((
-    SELECT w.ticket FROM holdfast.requests w
-    WHERE w.bucket = in_bucket AND w.key = in_key AND w.state = 'w' ORDER BY w.ticket LIMIT 1
-  ), 9223372036854775807)
-$$;
+LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (
+    SELECT extract(epoch FROM min(r.hold_until) - clock_timestamp()) * 1000
+    FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h' AND r.ticket < coalesce((
+      SELECT w.ticket FROM holdfast.requests w
+      WHERE w.bucket = in_bucket AND w.key = in_key AND w.state = 'w' ORDER BY w.ticket LIMIT 1
+    ), 9223372036854775807)
+  );
+END $$;
 
 -- Takes a lock from its holder: the row of a dead session is deleted, else it is gone.
 CREATE OR REPLACE FUNCTION functions.lose(
@@ -697,8 +700,12 @@ DECLARE
   op jsonb;
   answers text[] := '{}';
   answer text;
+  has_names boolean := false; -- more than one
 BEGIN
-  IF jsonb_array_length(in_ops) > 1 THEN
+  FOR i IN 1 .. jsonb_array_length(in_ops) - 1 LOOP
+    has_names := has_names OR in_ops -> i ->> 1 <> in_ops -> 0 ->> 1;
+  END LOOP;
+  IF has_names THEN
     PERFORM functions.lock_names(
       in_bucket, (SELECT array_agg(o ->> 1) FROM jsonb_array_elements(in_ops) o)
     );
@@ -871,8 +878,9 @@ END $$;
 -- the row directly ahead that have died, for bury(); and, without a session, the names of which a
 -- hold limit has passed, for expire(). So the row behind a watcher that has died finds it.
 CREATE OR REPLACE FUNCTION functions.overdue(in_bucket text, own int)
-RETURNS TABLE (key text, session int) LANGUAGE sql AS $$
-  SELECT DISTINCT d.key, CASE WHEN NOT d.lives THEN d.session END FROM (
+RETURNS TABLE (key text, session int) LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN QUERY SELECT DISTINCT d.key, CASE WHEN NOT d.lives THEN d.session END FROM (
     SELECT w.key, r.session, r.hold_until, functions.alive(r.session, own) AS lives
     FROM (
       SELECT o.key, min(o.ticket) AS ticket, min(o.floor) AS floor FROM holdfast.requests o
@@ -891,8 +899,8 @@ RETURNS TABLE (key text, session int) LANGUAGE sql AS $$
           ORDER BY f.ticket LIMIT 1
         )
     ) r
-  ) d WHERE NOT d.lives OR d.hold_until <= clock_timestamp()
-$$;
+  ) d WHERE NOT d.lives OR d.hold_until <= clock_timestamp();
+END $$;
 
 -- The holders of a name, in the order of their grants. Expired and dead ones are left out.
 CREATE OR REPLACE FUNCTION functions.holders(in_bucket text, in_key text, own int, in_max int)
