@@ -508,8 +508,8 @@ BEGIN
   IF NOT is_granted AND in_max_pending < 2147483647 AND in_max_pending <= (
     SELECT count(*) FROM (
       SELECT FROM holdfast.requests r
-      WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w'
-        AND functions.alive(r.session, own)
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= floor_ticket
+        AND r.state = 'w' AND functions.alive(r.session, own)
       LIMIT in_max_pending
     ) w
   ) THEN
@@ -550,8 +550,8 @@ BEGIN
     IF ahead.state = 'h' AND (ahead.watched OR ahead.mode = 's') THEN
       FOR head IN
         UPDATE holdfast.requests r SET watched = false
-        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state = 'h'
-          AND r.watched
+        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= floor_ticket
+          AND r.state = 'h' AND r.watched
         RETURNING r.session, r.number
       LOOP
         PERFORM pg_notify('holdfast_' || head.session, 'c ' || head.number);
@@ -573,8 +573,9 @@ DECLARE
 BEGIN
   PERFORM pg_advisory_xact_lock(1212368709, functions.name_lock(in_bucket, in_key));
   is_contended := EXISTS (
-    SELECT FROM holdfast.requests r
-    WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w'
+    SELECT FROM holdfast.requests o
+      JOIN holdfast.requests r ON r.bucket = in_bucket AND r.key = in_key AND r.ticket > o.ticket
+    WHERE o.session = own AND o.number = in_number AND r.state = 'w'
   );
   UPDATE holdfast.requests r SET watched = NOT is_contended
   WHERE r.session = own AND r.number = in_number AND r.state = 'h';
