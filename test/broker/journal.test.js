@@ -31,22 +31,24 @@ const DETAILS = {
   lifeline: 'l',
 };
 
-/** A broker's table with its journal, after what the one before has left. */
-function open(number) {
+const readLast = (ofFiles, number) => runAtOnce(readLastJournal(ofFiles, number));
+
+/** A broker's table, after what the one before has left; its own journal is not there yet. */
+function takeOver(number, run = runAtOnce) {
   let journal;
   const table = new BrokerTable((ofTable) => {
-    journal = new Journal(
-      files,
-      number,
-      () => ofTable.records(),
-      () => ofTable.owedBytes,
-    );
+    journal = new Journal(files, number, ofTable, run);
     return journal;
   }, number);
-  table.restore(readLastJournal(files, number).records);
-  journal.writeWhole();
-  journal.removeOlder();
+  runAtOnce(table.restore(readLast(files, number).records));
   return { table, journal };
+}
+
+/** A broker's table with its journal, after what the one before has left. */
+function open(number, run) {
+  const broker = takeOver(number, run);
+  runAtOnce(broker.journal.begin());
+  return broker;
 }
 
 const view = ({ held, pending }) => [
@@ -115,8 +117,8 @@ test('every beginning of a journal is a state in which no request excludes wrong
   for (let length = whole.indexOf(10) + 1; length <= end; length += 1) {
     fs.writeFileSync(file, whole.subarray(0, length));
     const table = new BrokerTable(() => ({ add() {}, hasRoomFor: () => true }), 2);
-    table.restore(readLastJournal(files, 2).records);
-    table.processAll();
+    runAtOnce(table.restore(readLast(files, 2).records));
+    runAtOnce(table.processAll());
     const names = Array.from(table.snapshot().held, ({ name }) => name);
     expect(new Set(names).size).toBe(names.length); // all of these are exclusive, but one alone
   }
@@ -131,7 +133,7 @@ test.each([
     ['Q', 'one', 1, 'a', flags, 1, null],
   ];
   const next = open(1).table;
-  next.restore(known);
+  runAtOnce(next.restore(known));
   expect(view(inspect(next))).toEqual([[], []]);
   expect(next.sessions.get('one').entries.size).toBe(0);
 });
@@ -179,7 +181,7 @@ test('a broker neither reads nor removes the journal of a later one', () => {
 
 test('a journal of another version is refused', () => {
   fs.writeFileSync(path.join(files.folder, 'journal.1'), '["J",99,1,0,0]\n');
-  expect(() => readLastJournal(files, 2)).toThrow(/another version/);
+  expect(() => readLast(files, 2)).toThrow(/another version/);
 });
 
 const CORRUPTIONS = [
@@ -196,7 +198,7 @@ test.each(CORRUPTIONS)('a line %s is a corruption, wherever it is', (_title, whe
   const file = path.join(files.folder, 'journal.1');
   const lines = fs.readFileSync(file, 'utf8').split('\n');
   fs.writeFileSync(file, corruption([...lines]).join('\n'));
-  const last = readLastJournal(files, 2);
+  const last = readLast(files, 2);
   expect(last).toMatchObject({ records: [], corruption: { file, where } });
   expect(last.corruption.records.length).toBeLessThan(lines.length);
 });
@@ -228,7 +230,7 @@ test('of two that both say they hold it, the later grant counts; the earlier one
     high,
     low,
   }));
-  table.adopt(holds);
+  runAtOnce(table.adopt(holds));
   expect(inspect(table).held.map(({ token }) => Number(token & 0xffn))).toEqual([2, 4, 5]);
   const losses = [1, 2].map((id) => table.sessions.get('one').entries.get(id).lossReason);
   expect(losses).toEqual(['disconnected', 'disconnected']);
@@ -277,4 +279,112 @@ test('an unwritten record has its room, too: the reserve is never used up', () =
   journal.commit();
   const text = fs.readFileSync(path.join(files.folder, 'journal.1'), 'utf8');
   expect(text.length - text.indexOf('\0')).toBeGreaterThan(2 ** 15);
+});
+
+/** More than one page of a journal together. */
+const LONG_NAMES = Array.from({ length: 400 }, (_, i) => `${i} ${'n'.repeat(4_000)}`);
+
+/** The state of the next broker if this one is killed now; the files stay as they are. */
+function stateAfterCrash() {
+  const image = path.join(directory, 'image');
+  fs.rmSync(image, { recursive: true, force: true });
+  fs.cpSync(files.folder, image, { recursive: true });
+  const imageFiles = Object.create(files, { folder: { value: image } });
+  const table = new BrokerTable(() => ({ add() {}, hasRoomFor: () => true }), 99);
+  runAtOnce(table.restore(readLast(imageFiles, 99).records));
+  return stateOf(table);
+}
+
+/** All but the head, which has the number of the broker. */
+const stateOf = (table) => [...table.records()].slice(1);
+
+/** One change after the other: of requests that a page shows already, and of others. */
+function* changesOf({ table }, session) {
+  const other = table.openSession('other', { ...DETAILS, clientId: 'other' });
+  for (let i = 0; ; i += 1) {
+    const [first, last] = [i + 1, LONG_NAMES.length - i];
+    table.release(session, first);
+    yield;
+    table.request(other, [2 * i + 1, LONG_NAMES[i], 0, i, null]);
+    yield;
+    table.request(other, [2 * i + 2, LONG_NAMES[last - 1], STEAL, i, null]);
+    yield;
+    table.cancel(session, last, false);
+    yield;
+    table.endSession(table.openSession(`short ${i}`, DETAILS), true);
+    yield;
+  }
+}
+
+test('a broker that is killed at any page of a shrink has notified of nothing that is lost', () => {
+  const works = [];
+  const broker = open(1, (work) => works.push(work));
+  const { table, journal } = broker;
+  const session = table.openSession('s', DETAILS);
+  LONG_NAMES.forEach((name, i) => table.request(session, [i + 1, name, 0, i, null]));
+  const changes = changesOf(broker, session);
+  journal.commit();
+  const [shrink] = works;
+  let pages = 0;
+  for (; !shrink.next().done; pages += 1) {
+    expect(stateAfterCrash()).toEqual(stateOf(table));
+    // First more than is copied while the room is made.
+    for (let i = 0; i < (pages === 0 ? 500 : 5); i += 1) {
+      changes.next();
+      journal.commit();
+    }
+    expect(stateAfterCrash()).toEqual(stateOf(table));
+  }
+  expect(stateAfterCrash()).toEqual(stateOf(table));
+  expect(works).toHaveLength(1);
+  expect(pages).toBeGreaterThan(7); // of the state, the records since, and the room
+  expect(fs.readdirSync(files.folder).filter((name) => name.startsWith('draft'))).toEqual([]);
+  changes.next();
+  journal.commit();
+  expect(stateAfterCrash()).toEqual(stateOf(table));
+});
+
+test('a broker that is killed before its first journal is whole has notified of nothing', () => {
+  const before = open(1);
+  const session = before.table.openSession('s', DETAILS);
+  LONG_NAMES.forEach((name, i) => before.table.request(session, [i + 1, name, 0, i, null]));
+  before.journal.commit();
+  const state = stateOf(before.table);
+  const broker = takeOver(2);
+  const changes = changesOf(broker, broker.table.sessions.get('s'));
+  const first = broker.journal.begin();
+  let pages = 0;
+  while (!first.next().done && !fs.existsSync(files.journalFile(2))) {
+    pages += 1;
+    expect(stateAfterCrash()).toEqual(state);
+    changes.next();
+    expect(broker.journal.commit()).toBe(false);
+  }
+  expect(pages).toBeGreaterThan(5);
+  runAtOnce(first);
+  expect(broker.journal.commit()).toBe(true);
+  expect(stateAfterCrash()).toEqual(stateOf(broker.table));
+});
+
+test('a request is not refused for the room that a shrink takes', () => {
+  const works = [];
+  const { table, journal } = open(1, (work) => works.push(work));
+  const session = table.openSession('s', DETAILS);
+  LONG_NAMES.forEach((name, i) => table.request(session, [i + 1, name, 0, i, null]));
+  journal.commit();
+  const [shrink] = works;
+  shrink.next();
+  const { writeSync } = fs;
+  const isThere = () => fs.readdirSync(files.folder).some((name) => name.startsWith('draft'));
+  expect(isThere()).toBe(true);
+  jest.spyOn(fs, 'writeSync').mockImplementation((...args) => {
+    if (isThere()) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+    return writeSync(...args);
+  });
+  expect(journal.hasRoomFor(2 ** 20)).toBe(true);
+  jest.restoreAllMocks();
+  expect(shrink.next().done).toBe(true);
+  table.release(session, 1);
+  journal.commit();
+  expect(stateAfterCrash()).toEqual(stateOf(table));
 });

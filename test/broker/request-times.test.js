@@ -84,13 +84,14 @@ test('times that a broker has left whose clock was ahead are of the past', () =>
     thread: '',
     lifeline: '',
   };
-  later.restore([
+  const records = [
     ['J', 1, 1, 0, 0, 'another clock', wallLead() + AHEAD_MS],
     ['S', 's', details],
     ['Q', 's', 1, 'a', 0, t, null],
     ['G', 's', 1, 1, 1, t],
     ['Q', 's', 2, 'a', 0, t, null],
-  ]);
+  ];
+  runAtOnce(later.restore(records));
   const [session] = later.sessions.values();
   expectPast(timesOf(runAtOnce(readLists(later.inspect(session)))));
 });

@@ -9,6 +9,7 @@ const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { platformOf } = require('../../lib/backends/broker/platform.js');
 const { BrokerTable } = require('../../lib/backends/broker/server/broker-table.js');
 const { SessionLifelines } = require('../../lib/backends/broker/server/recovery.js');
+const { runAtOnce } = require('../../lib/sliced.js');
 
 // As on macOS: a refusal is no proof, the process has to be gone, or its number be another's.
 
@@ -92,7 +93,7 @@ test('the start of the process of a new client is noted, and survives the broker
   await new SessionLifelines(files, () => {}).onConnected(session);
   for (const journal of [records, [...table.records()]]) {
     const next = openTable().table;
-    next.restore(journal);
+    runAtOnce(next.restore(journal));
     expect(next.sessions.get('s').start).toBe('Monday');
   }
 });

@@ -671,15 +671,16 @@ class LocalLockTable {
   }
 
   /** Starts the hold limits of restored locks; they count from the original grants. */
-  startHoldLimits() {
-    for (const { held } of this.#resources.values()) {
-      for (const entry of held) this.#limitHold(entry);
-    }
+  *startHoldLimits() {
+    // A limit that has passed may end a lock, and grant the next, between two steps.
+    yield* eachOf([...this.#entries()], (entry) => {
+      if (entry.isHeld && entry.hold === undefined) this.#limitHold(entry);
+    });
   }
 
   /** Grants every restored request that is grantable. */
-  processAll() {
-    for (const resource of [...this.#resources.values()]) this.#afterRemoval(resource);
+  *processAll() {
+    yield* eachOf(this.#resources.values(), (resource) => this.#afterRemoval(resource));
   }
 
   *#entries() {

@@ -1,6 +1,7 @@
 'use strict';
 
 const { ANY_NUMBER, IF_AVAILABLE, PATIENT, SHARED, STEAL } = require('../wire.js');
+const { eachOf } = require('../../../sliced.js');
 const { LocalLockTable } = require('../../local/lock-table.js');
 const { TokenCounter } = require('../../local/token-counter.js');
 const { VERSION } = require('./journal.js');
@@ -204,15 +205,25 @@ const grantOf = (sessionId, { request, grantedAt }) => [
   grantedAt,
 ];
 
+/** The kinds of the records of an entry: of its request, its grant, its loss. */
+const KINDS = { queued: 'Q', held: 'QG', lost: 'QGL' };
+
+/** @param {LockEntry} entry */
+function kindsOf(entry) {
+  if (entry.isQueued) return KINDS.queued;
+  return entry.list === null ? KINDS.lost : KINDS.held;
+}
+
 /**
  * @param {string} sessionId
  * @param {LockEntry} entry
+ * @param {string} kinds  see KINDS
  */
-function* recordsOf(sessionId, entry) {
+function* recordsOf(sessionId, entry, kinds) {
   const request = requestOf(entry);
   yield ['Q', sessionId, ...request.fields];
-  if (!entry.isQueued) yield grantOf(sessionId, entry);
-  if (entry.list === null) yield ['L', sessionId, request.backendId, entry.lossReason];
+  if (kinds !== KINDS.queued) yield grantOf(sessionId, entry);
+  if (kinds === KINDS.lost) yield ['L', sessionId, request.backendId, entry.lossReason];
 }
 
 const NO_ROOM = ['QuotaExceededError', 'The journal of the broker has no room: the disk is full'];
@@ -538,44 +549,56 @@ class BrokerTable {
     this.#journal.add(['D', session.id, id]);
   }
 
-  /** All there is to know, as records of a journal. */
-  *records() {
+  /**
+   * All there is to know, as records of a journal. Each is made when it is read, and shows the
+   * moment of this call.
+   */
+  records() {
     const { high, low } = this.#tokens;
-    yield ['J', VERSION, this.number, high, low, clockName(), wallLead()];
-    for (const { id, details, entries } of this.sessions.values()) {
-      yield ['S', id, details];
-      for (const entry of entries.values()) yield* recordsOf(id, entry);
-    }
+    const head = ['J', VERSION, this.number, high, low, clockName(), wallLead()];
+    const sessions = Array.from(this.sessions.values(), ({ id, details, entries }) => ({
+      id,
+      details,
+      entries: [...entries.values()],
+      kinds: Array.from(entries.values(), kindsOf),
+    }));
+    return (function* () {
+      yield head;
+      for (const { id, details, entries, kinds } of sessions) {
+        yield ['S', id, details];
+        for (let i = 0; i < entries.length; i += 1) yield* recordsOf(id, entries[i], kinds[i]);
+      }
+    })();
   }
 
   /**
    * Applies the records of a journal. Grants nothing: see processAll().
    * @param {any[][]} records
    */
-  restore(records) {
-    for (const [kind, sessionId, ...rest] of records) {
+  *restore(records) {
+    yield* eachOf(records, ([kind, sessionId, ...rest]) => {
       if (kind === 'J') this.#restoreHead(rest);
       else if (kind === 'S') this.#restoreSession(sessionId, rest[0]);
       else if (kind === 'E') this.#restoreEnd(sessionId);
       else this.#restoreRequest(kind, this.sessions.get(sessionId), rest);
+    });
+    for (const session of this.sessions.values()) {
+      yield* eachOf(session.entries.values(), (entry) => this.#dropIfUndecided(session, entry));
     }
-    this.#dropUndecided();
-    this.#table.startHoldLimits();
+    yield* this.#table.startHoldLimits();
   }
 
   /**
    * A request that never waits has no grant, since the journal was cut in between: its client makes
    * it again.
+   * @param {Session} session
+   * @param {LockEntry} entry
    */
-  #dropUndecided() {
-    for (const session of this.sessions.values()) {
-      for (const [id, entry] of [...session.entries]) {
-        const { ifAvailable, steal } = entry.request;
-        if (!entry.isQueued || !(ifAvailable || steal)) continue;
-        this.#table.drop(entry);
-        session.drop(id);
-      }
-    }
+  #dropIfUndecided(session, entry) {
+    const { ifAvailable, steal, backendId } = entry.request;
+    if (!entry.isQueued || !(ifAvailable || steal)) return;
+    this.#table.drop(entry);
+    session.drop(backendId);
   }
 
   /** @param {any[]} head  what is before: its version and number */
@@ -673,21 +696,21 @@ class BrokerTable {
    * notice: to a holder with a later token that excludes it.
    * @param {import('./recovery.js').Hold[]} holds  in the order of the grants
    */
-  adopt(holds) {
-    for (const { session, fields, high, low } of holds) {
-      if (session.isOver) continue;
+  *adopt(holds) {
+    yield* eachOf(holds, ({ session, fields, high, low }) => {
+      if (session.isOver) return;
       const request = new ClientRequest(fields);
       const entry = this.#table.restore(session, request, request.t);
       session.put(request.backendId, entry);
       for (const victim of this.#table.inTheWayOf(entry)) this.#restoreLoss(victim, 'disconnected');
       this.#restoreGrant(entry, [high, low, machineNow()]);
-    }
-    this.#table.startHoldLimits();
+    });
+    yield* this.#table.startHoldLimits();
   }
 
   /** Grants what is grantable: after restore(), when all clients have had time to come back. */
   processAll() {
-    this.#table.processAll();
+    return this.#table.processAll();
   }
 }
 

@@ -9,14 +9,16 @@ const {
   removeOldDrafts,
 } = require('../broker-files.js');
 const { lazy } = require('../../../lazy.js');
+const { runSliced } = require('../../../sliced.js');
 const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');
 const { machineNow } = require('../machine-clock.js');
 const { BrokerTable } = require('./broker-table.js');
 const { ClientConnection } = require('./client-connection.js');
-const { ClientRecovery, mergeOne, SessionLifelines } = require('./recovery.js');
+const { ClientRecovery, SessionLifelines } = require('./recovery.js');
 const { Journal, readLastJournal } = require('./journal.js');
 
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
+/** @typedef {import('./recovery.js').ReportStep} ReportStep */
 
 /**
  * Calls back when the event loop has read all that other processes had written before `since`.
@@ -81,7 +83,6 @@ const openReadingBarrier = (files) =>
  * One step that a client wants, with the time at which it was wanted.
  * @typedef {{ t: number, apply: () => void }} Step
  */
-/** @typedef {Step & { report: import('./recovery.js').Report }} ReportStep */
 
 /** The most steps of one turn of the loop, as when a client reconnects with many requests. */
 const MAX_STEPS = 256;
@@ -95,6 +96,8 @@ const MAX_STEPS = 256;
 class StepQueue {
   /** @type {Step[]} */
   #steps = [];
+  /** @type {ReportStep[]} */
+  #answers = [];
   #isInOrder = true;
   #isScheduled = false;
   #isPaused = false;
@@ -105,7 +108,7 @@ class StepQueue {
 
   /**
    * @param {ReadingBarrier} afterReading
-   * @param {(steps: Step[]) => void} run  called with steps in their order
+   * @param {(steps: Step[], answers: ReportStep[]) => void} run  called with steps in their order
    * @param {() => boolean} mayRunAtOnce  there is one connection, and so nothing to be put in order
    */
   constructor(afterReading, run, mayRunAtOnce) {
@@ -119,6 +122,15 @@ class StepQueue {
     if (step.t < (this.#steps.at(-1)?.t ?? -Infinity)) this.#isInOrder = false;
     this.#steps.push(step);
     if (!this.#isReading) this.#schedule();
+  }
+
+  /**
+   * An answer that changes nothing, and so has no place in the order: as many answers as steps are
+   * given in a turn, and steps do not wait for them.
+   * @param {ReportStep} step
+   */
+  addAnswer(step) {
+    this.#answers.push(step);
   }
 
   /** The steps of one reading of one connection follow. */
@@ -143,7 +155,8 @@ class StepQueue {
   }
 
   #schedule() {
-    if (this.#isScheduled || this.#isPaused || this.#steps.length === 0) return;
+    if (this.#isScheduled || this.#isPaused) return;
+    if (this.#steps.length === 0 && this.#answers.length === 0) return;
     this.#isScheduled = true;
     this.#afterReading((since) => {
       this.#isScheduled = false;
@@ -157,9 +170,11 @@ class StepQueue {
     if (!this.#isInOrder) this.#steps.sort((a, b) => a.t - b.t);
     this.#isInOrder = true;
     const due = this.#steps.slice(0, MAX_STEPS).filter(({ t }) => t <= end);
-    if (due.length === 0) return;
     this.#steps.splice(0, due.length);
-    this.#run(due); // the others stay the first ones: what comes meanwhile takes its place by time
+    const answers = this.#answers.splice(0, MAX_STEPS);
+    if (due.length + answers.length === 0) return;
+    // The others stay the first ones: what comes meanwhile takes its place by time.
+    this.#run(due, answers);
   }
 }
 
@@ -227,6 +242,9 @@ class Broker {
   /** @type {Set<ClientConnection>} that have something to send */
   #unsent = new Set();
   #isCommitDue = false;
+  #isRestored = false;
+  /** Its journal counts. */
+  #hasBegun = false;
   #isServing = false;
   /** Its epoch or its socket is not at the path that its clients use any more. */
   #isOver = false;
@@ -255,14 +273,13 @@ class Broker {
     /** @type {any} */
     let journal;
     this.table = new BrokerTable((table) => {
-      const owedBytes = () => table.owedBytes;
-      journal = new Journal(files, epoch.number, () => table.records(), owedBytes);
+      journal = new Journal(files, epoch.number, table);
       return this.#noticing(journal);
     }, epoch.number);
     this.#journal = journal;
     this.#stepQueue = new StepQueue(
       afterReading,
-      (steps) => this.#apply(steps),
+      (steps, answers) => this.#apply(steps, answers),
       () => this.#connections.size === 1,
     );
     this.#lifelines = new SessionLifelines(files, (lifeline) => this.#onDeath(lifeline));
@@ -292,26 +309,55 @@ class Broker {
     };
   }
 
-  /** Takes over from the broker before; then those who were its clients have some time. */
-  recover() {
-    const { records, corruption } = readLastJournal(this.#files, this.#epoch.number);
-    if (corruption === undefined) {
-      this.table.restore(records);
-      this.#begin();
-      this.#returnTimer = setTimeout(() => this.#serve(), RETURN_MS);
-    } else {
-      this.#recoverFromClients(corruption);
+  /**
+   * Takes over from the broker before, in pages: clients are greeted, and send what they have,
+   * meanwhile. Then those who were its clients have some time.
+   */
+  async recover() {
+    /** @type {import('./journal.js').Corruption | undefined} */
+    let corruption;
+    try {
+      corruption = await this.#restore();
+    } catch (error) {
+      this.rejectClients(error);
     }
+    this.#isRestored = true;
+    await runSliced(this.#receiveHandshakes());
+    if (corruption === undefined) await this.#begin();
     this.#serveIfAllAreBack();
     this.#checkIdle();
   }
 
+  async #restore() {
+    const reading = readLastJournal(this.#files, this.#epoch.number);
+    const { records, corruption } = await runSliced(reading);
+    if (corruption === undefined) await runSliced(this.table.restore(records));
+    else this.#recoverFromClients(corruption);
+    return corruption;
+  }
+
+  /** Whether the table has the locks of the broker before. */
+  get isRestored() {
+    return this.#isRestored;
+  }
+
+  *#receiveHandshakes() {
+    for (const connection of this.#connections) {
+      connection.receiveHandshake();
+      yield;
+    }
+  }
+
   /** From here on this broker's journal counts. */
-  #begin() {
-    this.#journal.writeWhole();
-    this.#journal.removeOlder();
-    this.#journal.hasRoomFor(0); // keeps it
-    removeStaleFiles(this.#files, this.#epoch);
+  async #begin() {
+    if (this.#rejection !== undefined) return;
+    try {
+      await runSliced(this.#journal.begin());
+      removeStaleFiles(this.#files, this.#epoch);
+    } catch (error) {
+      this.rejectClients(error);
+      return;
+    }
     const connected = new Set();
     for (const session of this.table.sessions.values()) {
       if (session.isAway) this.#lifelines.watch(session);
@@ -320,6 +366,9 @@ class Broker {
     for (const lifeline of listLifelines(this.#files)) {
       if (!connected.has(lifeline)) this.#lifelines.watch({ lifeline }); // it may be left over
     }
+    this.#hasBegun = true;
+    this.#returnTimer = setTimeout(() => this.#serve(), RETURN_MS);
+    this.#commitSoon();
   }
 
   /** @param {import('./journal.js').Corruption} corruption */
@@ -348,23 +397,28 @@ class Broker {
 
   #serveIfAllAreBack() {
     if (this.#isServing || this.#rejection !== undefined) return;
-    if (this.#recovery !== undefined) {
-      if (!this.#recovery.isComplete) return;
-      this.table.adopt(this.#recovery.end());
+    if (this.#recovery?.isComplete) {
+      const holds = this.#recovery.end();
       this.#recovery = undefined;
-      this.#begin();
-    } else {
-      for (const session of this.table.sessions.values()) if (session.isAway) return;
+      void this.#adopt(holds);
     }
-    this.#serve();
+    if (!this.#hasBegun) return;
+    for (const session of this.table.sessions.values()) if (session.isAway) return;
+    void this.#serve();
   }
 
-  #serve() {
+  /** @param {import('./recovery.js').Hold[]} holds */
+  async #adopt(holds) {
+    await runSliced(this.table.adopt(holds));
+    await this.#begin();
+    this.#serveIfAllAreBack();
+  }
+
+  async #serve() {
     if (this.#isServing || !this.#isPublished()) return;
     this.#isServing = true;
     clearTimeout(this.#returnTimer);
-    this.table.processAll();
-    this.#commit();
+    await runSliced(this.table.processAll());
     this.#stepQueue.resume();
   }
 
@@ -469,31 +523,20 @@ class Broker {
    * @param {Map<number, ReportStep>} reports
    */
   #merge(session, upTo, isHelper, reports) {
-    for (const id of session.entries.keys()) {
-      if (id <= upTo && !reports.has(id)) this.table.cancel(session, id, false);
-    }
     session.maxId = Math.max(session.maxId, upTo);
     if (!isHelper) session.decidedUpTo = Math.max(session.decidedUpTo, upTo);
-    for (const step of reports.values()) this.addStep(step);
-  }
-
-  /**
-   * A client's word on one of its requests, as a step that merges it with the table.
-   * @param {ClientConnection} connection
-   * @param {import('./recovery.js').Report} report
-   * @param {number} t  since when it is so
-   * @returns {ReportStep}
-   */
-  toStep(connection, report, t) {
-    const apply = () => {
-      const session = /** @type {Session} */ (connection.session);
-      const { isHelper } = connection;
-      // The client has reconnected since and sent its state again, or its session has ended.
-      if (session.isOver || (!isHelper && session.outlet !== connection)) return;
-      const isNew = !isHelper || report.fields[0] > session.decidedUpTo;
-      mergeOne(this.table, session, connection, { ...report, isNew });
-    };
-    return { t, apply, report };
+    let known = 0;
+    for (const step of reports.values()) {
+      const isKnown = session.entries.has(step.id);
+      if (isKnown) known += 1;
+      if (!isKnown || step.isEnd) this.addStep(step);
+      else if (!isHelper) this.#stepQueue.addAnswer(step);
+    }
+    if (known === session.entries.size) return;
+    for (const id of session.entries.keys()) {
+      if (id > upTo || reports.has(id)) continue;
+      this.addStep({ t: 0, apply: () => this.table.cancel(session, id, false) });
+    }
   }
 
   /** @param {Step} step */
@@ -519,11 +562,15 @@ class Broker {
     return !this.#isOver && (this.#files.isReachable(this.#epoch) || this.checkPublished());
   }
 
-  /** @param {Step[]} steps */
-  #apply(steps) {
+  /**
+   * @param {Step[]} steps
+   * @param {ReportStep[]} answers
+   */
+  #apply(steps, answers) {
     if (!this.#isPublished()) return;
     this.#isCommitDue = true;
-    for (const { apply } of steps) apply();
+    for (const step of steps) step.apply();
+    for (const step of answers) step.answer();
     this.#commit();
   }
 
@@ -538,7 +585,7 @@ class Broker {
   /** Writes the decisions to the journal, and then sends them. */
   #commit() {
     this.#isCommitDue = false;
-    this.#journal.commit();
+    if (!this.#journal.commit()) return; // #begin() does
     for (const connection of this.#unsent) connection.flush();
     this.#unsent.clear();
   }

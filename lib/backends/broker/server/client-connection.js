@@ -15,6 +15,7 @@ const {
   WIRE_VERSION,
 } = require('../wire.js');
 const { setImmediate } = require('../../../time.js');
+const { ReportStep } = require('./recovery.js');
 const { CLOCK_KIND, machineNow, wallLead } = require('../machine-clock.js');
 
 /** @typedef {import('../../local/lock-table.js').LockEntry} LockEntry */
@@ -211,10 +212,12 @@ class ClientConnection {
   #out = [];
   #lastT = 0;
   #lastSentAt = 0;
-  /** @type {Map<number, import('./broker.js').ReportStep>} that go with the hello that follows */
+  /** @type {Map<number, import('./recovery.js').ReportStep>} that go with the hello that follows */
   #reports = new Map();
   /** @type {any[][]} calls that go with it, too */
   #earlyCalls = [];
+  /** @type {any[][]} hello and all that has followed, while the broker takes over */
+  #held = [];
   #reader = new LineReader((message) => this.#receive(message));
 
   /**
@@ -225,19 +228,34 @@ class ClientConnection {
     this.#broker = broker;
     this.#socket = socket;
     socket.on('data', (bytes) => {
-      broker.beginReading();
-      try {
-        this.#reader.push(bytes);
-      } catch (error) {
-        this.#fail(/** @type {Error} */ (error));
-      }
-      broker.endReading();
+      this.#read(() => this.#reader.push(bytes));
       if (bytes.length >= BACKLOG_BYTES) this.#showLife();
     });
     // Not only 'close': it comes after the immediates of the loop's turn that has read the end.
     for (const end of ['end', 'error', 'close']) socket.on(end, () => this.#onClose());
-    this.send(['hi', WIRE_VERSION, this.#nonce, CLOCK_KIND, machineNow(), wallLead()]);
-    this.flush();
+    this.sendNow(['hi', WIRE_VERSION, this.#nonce, CLOCK_KIND, machineNow(), wallLead()]);
+  }
+
+  /** @param {() => void} read  calls #receive() */
+  #read(read) {
+    this.#broker.beginReading();
+    try {
+      read();
+    } catch (error) {
+      this.#fail(/** @type {Error} */ (error));
+    }
+    this.#broker.endReading();
+  }
+
+  /** The broker has taken over. */
+  receiveHandshake() {
+    this.#read(() => {
+      for (const message of this.#held.splice(0)) this.#receive(message);
+    });
+  }
+
+  get table() {
+    return this.#broker.table;
   }
 
   get isClosed() {
@@ -251,10 +269,15 @@ class ClientConnection {
     this.#out.push(toLine(message));
   }
 
-  /** @param {unknown[]} message */
+  /** @param {unknown[]} message  without news of locks: it goes before what waits */
   sendNow(message) {
-    this.send(message);
-    this.flush();
+    this.#write(toLine(message));
+  }
+
+  /** @param {string} text */
+  #write(text) {
+    this.#lastSentAt = machineNow();
+    if (!this.#isClosed) this.#socket.write(text);
   }
 
   /** The answer to a call has to wait until all that was sent before the call is read. */
@@ -262,12 +285,12 @@ class ClientConnection {
     if (machineNow() - this.#lastSentAt > LIFE_MS) this.sendNow(['.']);
   }
 
+  /** Sends what waits: the journal has it. */
   flush() {
     if (this.#out.length === 0) return;
-    this.#lastSentAt = machineNow();
     const text = this.#out.join('');
     this.#out = [];
-    if (!this.#isClosed) this.#socket.write(text);
+    this.#write(text);
   }
 
   /** Resolves in a later iteration of the loop, when the kernel has most of it. */
@@ -305,15 +328,22 @@ class ClientConnection {
   }
 
   /** @param {any[]} message */
-  #receive([kind, ...rest]) {
+  #receive(message) {
+    const [kind, ...rest] = message;
     if (this.#isClosed) return;
     if (kind === 'auth') this.#authenticate(rest);
     else if (!this.#isKnown) throw new WireError('a message before the proof');
+    else if (this.#isHeld(kind)) this.#held.push(message);
     else if (kind === '+') this.#addRequests(rest[0]);
     else if (kind === 'hello') this.#handshake(rest[0], rest[1]);
     else if (this.session !== undefined) this.#step(kind, rest);
     else if (kind === '?') this.#earlyCalls.push(rest);
     else throw new WireError('a message before hello');
+  }
+
+  /** @param {string} kind  of a message */
+  #isHeld(kind) {
+    return this.#held.length > 0 || (kind === 'hello' && !this.#broker.isRestored);
   }
 
   /** @param {any[]} message */
@@ -324,8 +354,7 @@ class ClientConnection {
     }
     this.#isKnown = true;
     this.#reader.trust();
-    this.send(['welcome', proofOf(key, 'broker', nonce)]);
-    this.flush();
+    this.sendNow(['welcome', proofOf(key, 'broker', nonce)]);
   }
 
   /** @param {any} requests  a page of them */
@@ -337,7 +366,7 @@ class ClientConnection {
       const [view, fields, high, low, at] = request;
       // If a client has another clock, its times are right to one exchange only.
       fields[3] = Math.min(fields[3], now);
-      const step = this.#broker.toStep(this, { view, fields, high, low }, Math.min(at, now));
+      const step = new ReportStep(this, { view, fields, high, low }, Math.min(at, now));
       this.#reports.set(fields[0], step);
     }
   }
@@ -456,7 +485,7 @@ function checkState(state) {
   }
 }
 
-/** @param {any} report  see mergeOne() */
+/** @param {any} report  see Report */
 function checkReport([view, fields, high, low, at]) {
   numbers([view, high, low, at], 4);
   checkFields(fields);

@@ -4,7 +4,9 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { removeFile } = require('../broker-files.js');
 const { toLine } = require('../wire.js');
+const { createClientId } = require('../../client-id.js');
 const { invalidStateError } = require('../../../errors.js');
+const { runSliced } = require('../../../sliced.js');
 
 const SIZE = 2 ** 16;
 /** In UTF-8, of one code unit. */
@@ -38,10 +40,94 @@ class PendingBytes {
 
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 
+const PRIVATE_FILE = 0o600;
+/** The most of a file that is read or written before others have their turn. */
+const PAGE_BYTES = 2 ** 18;
 /**
- * The state that survives a broker, line by line. The broker writes a record before it notifies any
- * client. The file belongs to the process that wrote it; the next broker reads it, and writes its
- * own.
+ * Written ahead as zeros, so that a full file system is noticed while there is room for the records
+ * that have to be written even then.
+ */
+const RESERVE_BYTES = 2 ** 16;
+const ZEROS = Buffer.alloc(RESERVE_BYTES);
+
+/** Records in a file, and behind them zeros that keep room for more. */
+class RecordFile {
+  /** The end of the records, at which the next one is written. */
+  end = 0;
+  #reservedEnd = 0;
+  #path;
+  #fd;
+
+  /** @param {string} file  that does not exist */
+  constructor(file) {
+    this.#path = file;
+    this.#fd = fs.openSync(file, 'wx+', PRIVATE_FILE);
+  }
+
+  /** The bytes that can be written even if the file system is full. */
+  get room() {
+    return Math.max(0, this.#reservedEnd - this.end);
+  }
+
+  /** @throws if the file system is full */
+  addRoom() {
+    const from = Math.max(this.#reservedEnd, this.end);
+    this.#write(ZEROS, from, RESERVE_BYTES);
+    this.#reservedEnd = from + RESERVE_BYTES;
+  }
+
+  /**
+   * @param {Buffer} bytes
+   * @param {number} [length]  of the bytes that count
+   */
+  append(bytes, length = bytes.length) {
+    this.#write(bytes, this.end, length);
+    this.end += length;
+  }
+
+  /**
+   * Appends a page of the records of another file.
+   * @param {RecordFile} other
+   * @param {number} from
+   * @returns {number} the end of that page in the other file
+   */
+  appendPageOf(other, from) {
+    const bytes = Buffer.allocUnsafe(Math.min(PAGE_BYTES, other.end - from));
+    const length = fs.readSync(other.#fd, bytes, 0, bytes.length, from);
+    this.append(bytes, length);
+    return from + length;
+  }
+
+  /** @param {string} file  which it replaces in one step */
+  rename(file) {
+    fs.renameSync(this.#path, file);
+    this.#path = file;
+  }
+
+  close() {
+    fs.closeSync(this.#fd);
+  }
+
+  remove() {
+    this.close();
+    removeFile(this.#path);
+  }
+
+  /**
+   * @param {Buffer} bytes
+   * @param {number} position
+   * @param {number} length
+   */
+  #write(bytes, position, length) {
+    for (let done = 0; done < length;) {
+      done += fs.writeSync(this.#fd, bytes, done, length - done, position + done);
+    }
+  }
+}
+
+/**
+ * The state that survives a broker, line by line. The file belongs to the process that wrote it;
+ * the next broker reads it, and writes its own.
  *
  *   [J, version, number, high, low, clock, wallLead]   the head: the last token, by which clock
  *   [S, session, details]                a client has come, or more is known of it
@@ -53,31 +139,30 @@ class PendingBytes {
  *
  * Each record is true in any beginning of the file: a record that frees a lock is written before
  * the record that takes it. Of a request that never waits, Q without G is dropped.
+ *
+ * The file is written anew in pages, as a draft: the first time, and when it has grown. Invariants
+ * at every moment, in which the broker may be killed:
+ *
+ *   1. A client was notified only of records that are in the file. Until the first one is whole,
+ *      the previous broker's journal is, and no client is notified.
+ *   2. A draft is a beginning of: the state of one moment, then the records of the file since then.
+ *   3. A draft replaces the file in a turn of the loop in which it has all records of the file.
  */
 const VERSION = 2;
 
-const PRIVATE_FILE = 0o600;
-
-/**
- * Written ahead as zeros, so that a full file system is noticed while there is room for the records
- * that have to be written even then.
- */
-const RESERVE_BYTES = 2 ** 16;
 /** The file is written anew when it has grown by so much, and by so many times what it says. */
 const MIN_GROWTH_BYTES = 2 ** 20;
 const MAX_GROWTH_FACTOR = 4;
 
-const ZEROS = Buffer.alloc(RESERVE_BYTES);
-
 class Journal {
   #files;
   #number;
-  #listAll;
-  #owedBytes;
-  #fd = -1;
-  /** The end of the records, at which the next one is written, and the end of the zeros. */
-  #end = 0;
-  #reservedEnd = 0;
+  #table;
+  #run;
+  /** @type {RecordFile | undefined} */
+  #file = undefined;
+  /** @type {RecordFile | undefined} that is to replace it */
+  #draft = undefined;
   #wholeSize = 0;
   /** Records that are not in the file. */
   #pending = new PendingBytes();
@@ -85,14 +170,14 @@ class Journal {
   /**
    * @param {BrokerFiles} files
    * @param {number} number  of the broker
-   * @param {() => Iterable<unknown[]>} listAll  the records that say all there is to know
-   * @param {() => number} owedBytes  what the ends of all present requests may take, at most
+   * @param {import('./broker-table.js').BrokerTable} table
+   * @param {(work: Generator<void, void, void>) => unknown} [run]  between other work
    */
-  constructor(files, number, listAll, owedBytes = () => 0) {
+  constructor(files, number, table, run = runSliced) {
     this.#files = files;
     this.#number = number;
-    this.#listAll = listAll;
-    this.#owedBytes = owedBytes;
+    this.#table = table;
+    this.#run = run;
   }
 
   /** @param {unknown[]} record */
@@ -100,107 +185,141 @@ class Journal {
     this.#pending.add(toLine(record));
   }
 
+  /** The room for the records that have to be written even if the file system is full. */
+  get #neededRoom() {
+    return this.#pending.length + this.#table.owedBytes + RESERVE_BYTES;
+  }
+
   /**
    * Whether something new can be taken, with room for all that ends it and the present ones.
    * @param {number} bytes  that it may take in the file until it has ended
    */
   hasRoomFor(bytes) {
-    if (this.#fd === -1) return true; // writeWhole() fails, if need be
-    const room = this.#reservedEnd - this.#end - this.#pending.length - this.#owedBytes();
-    return room - bytes > RESERVE_BYTES / 2 || this.#reserve(bytes);
+    if (this.#file === undefined) return true; // begin() fails, if need be
+    const spare = this.#file.room - this.#neededRoom - bytes;
+    return spare > -RESERVE_BYTES / 2 || this.#reserve(this.#file, bytes);
   }
 
   /**
    * Writes the added records.
+   * @returns {boolean} false: the first file is being written, with them
    * @throws if that fails: then no client may be notified of them
    */
   commit() {
     const { bytes, length } = this.#pending;
-    if (length === 0) return;
+    if (this.#file === undefined && this.#draft !== undefined) return false;
+    if (length === 0) return true;
     this.#pending.clear();
-    if (this.#fd === -1) return; // writeWhole() will write them, with all the rest
-    writeAll(this.#fd, bytes, this.#end, length);
-    this.#end += length;
-    const growth = this.#end - this.#wholeSize;
-    if (growth > MIN_GROWTH_BYTES && growth > MAX_GROWTH_FACTOR * this.#wholeSize) this.#shrink();
+    if (this.#file === undefined) return true; // begin() will write them, with all the rest
+    this.#file.append(bytes, length);
+    const growth = this.#file.end - this.#wholeSize;
+    const isLong = growth > MIN_GROWTH_BYTES && growth > MAX_GROWTH_FACTOR * this.#wholeSize;
+    if (isLong && this.#draft === undefined) this.#run(this.#shrink(this.#file));
+    return true;
   }
 
   /**
-   * Writes the file anew, complete, and puts it in the place of the old one in one step.
-   * @param {number} [spareBytes]  that have to be there behind it before
+   * Writes the first file. The journals of earlier brokers are obsolete then; if there is one of a
+   * later broker, it is complete.
+   * @returns {Generator<void, void, void>}
    */
-  writeWhole(spareBytes = 0) {
-    const draft = path.join(this.#files.folder, `draft-journal.${this.#number}`);
-    removeFile(draft);
-    const fd = fs.openSync(draft, 'wx', PRIVATE_FILE);
-    const text = [...this.#listAll()].map(toLine).join('');
-    const bytes = Buffer.from(text, 'utf8');
-    try {
-      writeAll(fd, bytes, 0);
-      writeZeros(fd, bytes.length, bytes.length + spareBytes);
-      fs.renameSync(draft, this.#files.journalFile(this.#number));
-    } catch (error) {
-      fs.closeSync(fd);
-      removeFile(draft);
-      throw error;
-    }
-    if (this.#fd !== -1) fs.closeSync(this.#fd);
-    this.#fd = fd;
-    this.#end = this.#wholeSize = bytes.length;
-    this.#reservedEnd = bytes.length + spareBytes;
-  }
-
-  /** Earlier brokers' journals are obsolete; a later broker's, if there is any, is complete. */
-  removeOlder() {
+  *begin() {
+    yield* this.#rewrite(undefined);
     for (const number of this.#files.journalNumbers()) {
       if (number < this.#number) removeFile(this.#files.journalFile(number));
     }
-  }
-
-  #shrink() {
     try {
-      this.writeWhole(this.#owedBytes() + RESERVE_BYTES);
+      const file = /** @type {RecordFile} */ (/** @type {unknown} */ (this.#file));
+      while (file.room < this.#neededRoom) {
+        file.addRoom();
+        yield;
+      }
     } catch {
-      this.#wholeSize = this.#end; // no room for two: the old one stays in use
+      // The file system is full: nothing new is accepted.
     }
   }
 
-  /** @param {number} bytes  of something new */
-  #reserve(bytes) {
-    const wanted = this.#end + this.#pending.length + this.#owedBytes() + bytes + RESERVE_BYTES;
+  /** @param {RecordFile} old */
+  *#shrink(old) {
     try {
-      this.#reservedEnd = Math.max(this.#reservedEnd, this.#end);
-      while (this.#reservedEnd < wanted) {
-        writeZeros(this.#fd, this.#reservedEnd, this.#reservedEnd + RESERVE_BYTES);
-        this.#reservedEnd += RESERVE_BYTES;
+      yield* this.#rewrite(old);
+    } catch {
+      this.#wholeSize = old.end; // no room for two: the old one stays in use
+    }
+  }
+
+  /** @param {RecordFile | undefined} old */
+  *#rewrite(old) {
+    const records = this.#table.records();
+    this.#pending.clear(); // the list has them
+    // In a folder that was removed and made again, another broker may have the same number.
+    const draft = new RecordFile(path.join(this.#files.folder, `draft-${createClientId()}`));
+    this.#draft = draft;
+    try {
+      const filling = this.#fill(draft, records, old);
+      while (!filling.next().done) {
+        yield;
+        if (this.#draft !== draft) return; // a request needed its room
       }
+      draft.rename(this.#files.journalFile(this.#number));
+      this.#draft = undefined;
+    } catch (error) {
+      this.#dropDraft();
+      throw error;
+    }
+    old?.close();
+    this.#file = draft;
+  }
+
+  /**
+   * @param {RecordFile} draft
+   * @param {Iterable<unknown[]>} records  of this moment
+   * @param {RecordFile | undefined} old
+   * @returns {Generator<void, void, void>} between two steps the broker may commit other records
+   */
+  *#fill(draft, records, old) {
+    let copied = old?.end ?? 0;
+    const page = new PendingBytes();
+    for (const record of records) {
+      page.add(toLine(record));
+      if (page.length < PAGE_BYTES) continue;
+      draft.append(page.bytes, page.length);
+      page.clear();
+      yield;
+    }
+    draft.append(page.bytes, page.length);
+    this.#wholeSize = draft.end;
+    if (old === undefined) return; // there is room when the journal of the previous broker is gone
+    for (;;) {
+      // Both in each step: the copy of a record takes less time than its request, so this ends.
+      if (copied < old.end) copied = draft.appendPageOf(old, copied);
+      if (draft.room < this.#neededRoom) draft.addRoom();
+      else if (copied === old.end) return;
+      yield;
+    }
+  }
+
+  #dropDraft() {
+    this.#draft?.remove();
+    this.#draft = undefined;
+  }
+
+  /**
+   * @param {RecordFile} file
+   * @param {number} bytes  of something new
+   * @returns {boolean}
+   */
+  #reserve(file, bytes) {
+    try {
+      while (file.room < this.#neededRoom + bytes) file.addRoom();
       return true;
     } catch {
-      return false; // the file system is full
+      // The file system is full.
+      if (this.#draft === undefined) return false;
+      this.#dropDraft();
+      this.#wholeSize = file.end;
+      return this.#reserve(file, bytes);
     }
-  }
-}
-
-/**
- * @param {number} fd
- * @param {number} from
- * @param {number} to
- */
-function writeZeros(fd, from, to) {
-  for (let at = from; at < to; at += RESERVE_BYTES) {
-    writeAll(fd, ZEROS.subarray(0, Math.min(RESERVE_BYTES, to - at)), at);
-  }
-}
-
-/**
- * @param {number} fd
- * @param {Buffer} bytes
- * @param {number} position
- * @param {number} [length]  of the bytes that count
- */
-function writeAll(fd, bytes, position, length = bytes.length) {
-  for (let done = 0; done < length;) {
-    done += fs.writeSync(fd, bytes, done, length - done, position + done);
   }
 }
 
@@ -223,48 +342,80 @@ const BEGINNINGS = {
 
 /**
  * Reads the records of the last journal of the previous brokers, without a last record that was not
- * written to its end.
+ * written to its end. Cuts off the zeros: they are room for the next broker's journal.
  * @param {BrokerFiles} files
  * @param {number} ownNumber  of the broker that reads it
- * @returns {{ records: any[][], corruption: Corruption | undefined }} of a corrupted one, none
+ * @returns {Generator<void, { records: any[][], corruption: Corruption | undefined }, void>} of a
+ *   corrupted one, none
  * @throws when it is not there to be read, or of another version
  */
-function readLastJournal(files, ownNumber) {
+function* readLastJournal(files, ownNumber) {
   const earlier = files.journalNumbers().filter((number) => number < ownNumber);
   const last = Math.max(0, ...earlier);
   if (last === 0) return { records: [], corruption: undefined };
   const file = files.journalFile(last);
-  const text = fs.readFileSync(file, 'utf8');
-  const zero = text.indexOf('\0');
-  const end = zero === -1 ? text.length : zero;
-  const lines = text.slice(0, end).split('\n');
-  lines.pop();
-  const behind = text.slice(end).replaceAll('\0', '');
-  const found = [...lines, ...behind.split('\n')].map(toRecord);
+  const { lines, lineBytes, behind, bytes } = yield* readLines(file);
+  const found = behind === '' ? lines : lines.concat(behind.split('\n').map(toRecord));
   const records = found.filter((record) => record !== undefined);
   checkVersion(records, file);
-  const bad = found.findIndex((record, i) => record === undefined && i < lines.length);
+  const bad = lines.indexOf(undefined);
   if (bad === -1 && behind === '' && records[0]?.[0] === 'J') {
-    truncateReserve(file, lines);
+    fs.truncateSync(file, lineBytes);
     return { records, corruption: undefined };
   }
   const where = bad === -1 ? `behind line ${lines.length}` : `line ${bad + 1}`;
-  const bytes = text.length - end + lines.reduce((sum, line) => sum + line.length + 1, 0);
   return { records: [], corruption: { file, where, records, bytes } };
 }
 
 /**
- * Cuts off the zeros that the dead broker had reserved: they are room for the next broker's
- * journal.
- * @param {string} file
- * @param {string[]} lines  that are whole
+ * @typedef {object} Lines  of a journal
+ * @property {(any[] | undefined)[]} lines  that are whole, in front of the first zero; undefined: a
+ *   corrupted one
+ * @property {number} lineBytes
+ * @property {string} behind  the text behind that zero, without zeros
+ * @property {number} bytes  of all
  */
-function truncateReserve(file, lines) {
-  fs.truncateSync(
-    file,
-    lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0),
-  );
+
+/**
+ * @param {string} file
+ * @returns {Generator<void, Lines, void>}
+ */
+function* readLines(file) {
+  const page = Buffer.allocUnsafe(RESERVE_BYTES);
+  /** @type {Lines} */
+  const content = { lines: [], lineBytes: 0, behind: '', bytes: 0 };
+  let rest = Buffer.alloc(0);
+  let isBehind = false;
+  /** @type {number} */
+  let zero;
+  const fd = fs.openSync(file, 'r');
+  try {
+    for (;;) {
+      const bytes = page.subarray(0, fs.readSync(fd, page, 0, page.length, null));
+      if (bytes.length === 0) return content;
+      content.bytes += bytes.length;
+      zero = isBehind ? 0 : bytes.indexOf(0);
+      rest = Buffer.concat([rest, zero === -1 ? bytes : bytes.subarray(0, zero)]);
+      const end = rest.lastIndexOf('\n') + 1;
+      const lines = rest.toString('utf8', 0, end).split('\n');
+      lines.pop(); // behind the last one
+      for (const line of lines) content.lines.push(toRecord(line));
+      content.lineBytes += end;
+      rest = rest.subarray(end);
+      isBehind ||= zero !== -1;
+      if (isBehind) content.behind += withoutZeros(bytes.subarray(zero));
+      yield;
+    }
+  } finally {
+    fs.closeSync(fd);
+  }
 }
+
+/** @param {Buffer} bytes */
+const withoutZeros = (bytes) =>
+  bytes.equals(ZEROS.subarray(0, bytes.length))
+    ? ''
+    : bytes.filter((byte) => byte !== 0).toString();
 
 /**
  * @param {string} line

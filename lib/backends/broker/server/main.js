@@ -61,11 +61,7 @@ async function main({ directory, bucket, number, idleMs, build }) {
   server = await listen(broker, epoch.socket);
   if (files.platform.hasModes) fs.chmodSync(epoch.socket, PRIVATE_FILE);
   if (!(await isLeader(files, epoch))) return leave();
-  try {
-    broker.recover();
-  } catch (error) {
-    broker.rejectClients(error);
-  }
+  void broker.recover();
   watchEpochs(files, () => broker.checkPublished());
 }
 

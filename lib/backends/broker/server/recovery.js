@@ -134,7 +134,6 @@ class SessionLifelines {
   }
 }
 
-/** @typedef {import('./broker-table.js').BrokerTable} BrokerTable */
 /** @typedef {import('./client-connection.js').ClientConnection} ClientConnection */
 
 /**
@@ -146,28 +145,67 @@ class SessionLifelines {
  */
 
 /**
- * Merges a client's state of one request with the table's.
- * @param {BrokerTable} table
- * @param {Session} session
- * @param {ClientConnection} connection
- * @param {Report & { isNew: boolean }} report  new: requested if the table does not know it
+ * A client's report on one of its requests, as a step that merges it with the table. If the table
+ * has the request, and the client does not end it, the step is only an answer.
  */
-function mergeOne(table, session, connection, { view, fields, high, low, isNew }) {
-  const [id] = fields;
-  const entry = session.entries.get(id);
-  if (view === VIEW.RELEASING) {
-    connection.send(['d', id, table.release(session, id) ?? null]);
-  } else if (entry === undefined && view === VIEW.HELD) {
-    connection.send(['l', id, 'disconnected', high, low]);
-  } else if (entry === undefined) {
-    if (isNew) table.request(session, fields);
-  } else if (entry.list === null) {
+class ReportStep {
+  /**
+   * @param {ClientConnection} connection
+   * @param {Report} report
+   * @param {number} t  since when it is so
+   */
+  constructor(connection, report, t) {
+    this.connection = connection;
+    this.report = report;
+    this.t = t;
+  }
+
+  /** The number of the request. */
+  get id() {
+    return this.report.fields[0];
+  }
+
+  get isEnd() {
+    return this.report.view === VIEW.RELEASING;
+  }
+
+  apply() {
+    const session = this.#session;
+    if (session === undefined) return;
+    const { table, isHelper } = this.connection;
+    const { id, report } = this;
+    if (this.isEnd) {
+      this.connection.send(['d', id, table.release(session, id) ?? null]);
+    } else if (session.entries.has(id)) {
+      this.answer();
+    } else if (report.view === VIEW.HELD) {
+      this.connection.send(['l', id, 'disconnected', report.high, report.low]);
+    } else if (!isHelper || id > session.decidedUpTo) {
+      table.request(session, report.fields);
+    }
+  }
+
+  /** Of a request that the table has; else the client was notified of its end meanwhile. */
+  answer() {
+    const entry = this.#session?.entries.get(this.id);
+    if (entry === undefined) return;
     const { tokenHigh, tokenLow } = entry.request;
-    connection.send(['l', id, entry.lossReason, tokenHigh, tokenLow]);
-  } else if (view === VIEW.WAITING && entry.isHeld) {
-    connection.send(['g', id, entry.request.tokenHigh, entry.request.tokenLow]);
-  } else if (view === VIEW.WAITING) {
-    connection.send(['w', id]);
+    if (entry.list === null) {
+      this.connection.send(['l', this.id, entry.lossReason, tokenHigh, tokenLow]);
+    } else if (this.report.view === VIEW.WAITING) {
+      this.connection.send(entry.isHeld ? ['g', this.id, tokenHigh, tokenLow] : ['w', this.id]);
+    }
+  }
+
+  /**
+   * The session of the client. Undefined: it has ended, or the client has reconnected since and
+   * sent its state again.
+   * @returns {Session | undefined}
+   */
+  get #session() {
+    const { session, isHelper } = this.connection;
+    if (session === undefined || session.isOver) return undefined;
+    return isHelper || session.outlet === this.connection ? session : undefined;
   }
 }
 
@@ -285,4 +323,4 @@ function clientOf([kind, , details]) {
   return [[lifeline, { pid: Number(pid), pidNamespace: String(pidNamespace) }]];
 }
 
-module.exports = { SessionLifelines, mergeOne, ClientRecovery };
+module.exports = { SessionLifelines, ReportStep, ClientRecovery };
