@@ -136,13 +136,16 @@ describe('a broker that no watch has notified, after its folder was removed,', (
   test('grants nothing when a hold limit passes', async () => {
     const { hasEnded } = await startUnwatchedBroker();
     const [locks, other] = [openAt(), openAt()];
-    const held = await locks.acquire('ledger', { holdLimit: 1000 });
+    const first = await locks.acquire('ledger');
+    const limited = locks.acquire('ledger', { holdLimit: 1000 });
     let isInside = false;
     let beganBeside = false;
     const waiting = other.request('ledger', () => {
       beganBeside = isInside;
     });
-    while ((await locks.query()).pending.length === 0);
+    while ((await locks.query()).pending.length < 2);
+    void first.release();
+    const held = await limited; // with its successor in the queue, however long that took
     fs.rmSync(files.folder, { recursive: true, force: true });
     const newcomer = openAt();
     await newcomer.request('ledger', async () => {
