@@ -195,6 +195,7 @@ describeTwoClients('watch()', (clients) => {
     await ending.hold(other);
     await ending.request(name);
     const watch = await first.watch();
+    await first.query(); // the watch is open: a death counts from the last message of its client
     await ending.end();
     const events = await watch.read(2);
     expect(events.map((event) => [event.name, event.type]).sort()).toEqual(
