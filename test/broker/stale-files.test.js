@@ -6,12 +6,9 @@ const fs = require('node:fs');
 const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { BrokerBackend, Lifeline } = require('../../lib/backends/broker/backend.js');
-const {
-  BrokerFiles,
-  newBrokerSocket,
-  listLifelines,
-} = require('../../lib/backends/broker/broker-files.js');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { BrokerFiles, newBrokerSocket } = require('../../lib/backends/broker/broker-files.js');
+const { Lifeline, listLifelines } = require('../../lib/backends/broker/lifeline.js');
 const { VERSION } = require('../../lib/backends/broker/server/journal.js');
 const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks } = require('../support/broker-process.js');

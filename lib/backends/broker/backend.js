@@ -1,17 +1,8 @@
 'use strict';
 
 const { getEnvironmentData, setEnvironmentData, threadId } = require('node:worker_threads');
-const fs = require('node:fs');
-const net = require('node:net');
 const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
-const {
-  apply,
-  clearInterval,
-  inContextAtLoad,
-  performance,
-  setInterval,
-  then,
-} = require('../../time.js');
+const { apply, clearInterval, performance, setInterval, then } = require('../../time.js');
 const { machineNow } = require('./machine-clock.js');
 const {
   REQUEST_MESSAGES,
@@ -24,7 +15,8 @@ const {
 } = require('./wire.js');
 const { createClientId } = require('../client-id.js');
 const { pidNamespace } = require('../pid-namespace.js');
-const { newLifeline, removeLifeline, securityError, toBrokerFiles } = require('./broker-files.js');
+const { securityError, toBrokerFiles } = require('./broker-files.js');
+const { Lifeline } = require('./lifeline.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { noteAttached } = require('../idle-agents.js');
 const { QUEUED } = require('../outcome.js');
@@ -376,78 +368,6 @@ function threadName() {
 }
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
-
-const PRIVATE_FILE = 0o600;
-
-/**
- * A socket that listens until this is closed or collected, or the thread ends. A broker that starts
- * while the thread is blocked or stopped connects to it: the kernel accepts, and reports the end.
- */
-class Lifeline {
-  name;
-  #files;
-  #server;
-  #onPoll;
-  /** @type {Map<net.Socket, () => unknown>} and the call of each when it closes */
-  #brokers = new Map();
-  #onBroker = (/** @type {net.Socket} */ socket) => {
-    const { ignore: nothing, onCollected, weakly } = outside();
-    const onClose = () => this.#brokers.delete(socket);
-    this.#brokers.set(socket, onClose);
-    socket.unref();
-    onCollected(onClose, socket, 'destroy');
-    socket.on('error', nothing); // the socket is destroyed
-    socket.on('close', weakly(onClose));
-    socket.on('data', weakly(this.#onPoll));
-  };
-
-  /**
-   * @param {BrokerFiles} files
-   * @param {() => void} onPoll  called when a broker needs the state of this client
-   * @throws DOMException when it cannot listen: then nothing would show that this thread lives
-   */
-  constructor(files, onPoll) {
-    this.#files = files;
-    const { name, listenAt, publish } = newLifeline(files);
-    this.name = name;
-    this.#onPoll = onPoll;
-    this.#server = inContextAtLoad(() => {
-      const server = net.createServer(outside().weakly(this.#onBroker, outside().destroy));
-      server.on('error', outside().ignore); // publish() finds no socket
-      // It listens when this returns. Not by way of the primary process of a cluster.
-      server.listen({ path: listenAt, exclusive: true });
-      return server.unref();
-    });
-    outside().onCollected(this, this.#server, 'close');
-    try {
-      if (files.platform.hasModes) fs.chmodSync(listenAt, PRIVATE_FILE);
-      publish();
-    } catch (error) {
-      this.close();
-      throw notMade(files.lifelinesFolder, error);
-    }
-  }
-
-  close() {
-    this.#server.close();
-    for (const socket of this.#brokers.keys()) socket.destroy();
-    try {
-      removeLifeline(this.#files, this.name);
-    } catch {
-      // As of the user that this process was before: the next broker removes it.
-    }
-  }
-}
-
-/**
- * @param {string} folder
- * @param {unknown} cause
- */
-function notMade(folder, cause) {
-  const { message } = /** @type {Error} */ (cause);
-  const why = `no room for a socket in ${folder}, or too many open files (${message})`;
-  return new DOMException(`The client cannot show that it lives: ${why}`, 'QuotaExceededError');
-}
 
 /**
  * @typedef {object} OpenDirectory
@@ -1013,4 +933,4 @@ class BrokerBackend {
   }
 }
 
-module.exports = { BrokerBackend, BrokerCalls, Lifeline };
+module.exports = { BrokerBackend, BrokerCalls };

@@ -7,7 +7,6 @@ const { otherDirectoryText, toBucketName, userOfMachine } = require('../bucket-d
 const { invalidStateError } = require('../../errors.js');
 const { variable } = require('../process-environment.js');
 const { defaultDirectory, folderNameOf, platformOf, hasEnded } = require('./platform.js');
-const { dateNow } = require('../../time.js');
 
 /**
  * Removes a file, if it is there. Unlike fs.rmSync(), it loads nothing into the memory of a broker.
@@ -462,92 +461,6 @@ function removeBrokerSockets(files, own) {
   }
 }
 
-/**
- * The folder of lifelines names every client that may hold a lock: `s<id>` is the socket itself,
- * `at-<id>` a file that names a socket which cannot be there, because its path would be too long or
- * because sockets are no files here. Either appears when the socket listens. So a refused
- * connection proves that the client listens no more.
- */
-
-const LIFELINE_POINTER_NAME = /^at-[0-9a-z-]+$/;
-const LIFELINE_DRAFT_NAME = /^d[0-9a-f]{16}$/;
-/** A socket that has not got its name by then never gets it: its client makes another one. */
-const MAX_DRAFT_AGE_MS = 60_000;
-
-/**
- * @param {BrokerFiles} files
- * @param {string} socket
- */
-const pointerTo = (files, socket) =>
-  path.join(files.lifelinesFolder, `at-${/** @type {string} */ (socket.split(/[/\\]/).pop())}`);
-
-/**
- * The path at which a new lifeline has to listen, and the function that makes it known afterwards.
- * @param {BrokerFiles} files
- * @returns {{ name: string, listenAt: string, publish: () => void }} the name is for lifelinePath()
- */
-function newLifeline(files) {
-  const socket = files.newSocketName(files.lifelinesFolder);
-  if (path.dirname(socket) === files.lifelinesFolder) {
-    const name = path.basename(socket);
-    const listenAt = path.join(files.lifelinesFolder, `d${name.slice(1)}`);
-    return { name, listenAt, publish: () => fs.renameSync(listenAt, socket) };
-  }
-  const publish = () => fs.writeFileSync(pointerTo(files, socket), socket, { mode: PRIVATE_FILE });
-  return { name: socket, listenAt: socket, publish };
-}
-
-/**
- * @param {BrokerFiles} files
- * @returns {string[]} the names of the lifelines of all clients, dead ones included
- */
-function listLifelines(files) {
-  return namesIn(files.lifelinesFolder).flatMap((name) => {
-    if (SOCKET_NAME.test(name)) return [name];
-    if (!LIFELINE_POINTER_NAME.test(name)) return [];
-    const file = path.join(files.lifelinesFolder, name);
-    // A client that has not written it to its end has not yet spoken to a broker.
-    const socket = readPointer(file);
-    return socket !== '' && pointerTo(files, socket) === file ? [socket] : [];
-  });
-}
-
-/** @param {string} file */
-function readPointer(file) {
-  try {
-    return fs.readFileSync(file, 'utf8');
-  } catch (error) {
-    if (/** @type {any} */ (error).code === 'ENOENT') return ''; // its client has ended meanwhile
-    throw error;
-  }
-}
-
-/**
- * @param {BrokerFiles} files
- * @param {string} name  of a lifeline on which no client listens any more
- */
-function removeLifeline(files, name) {
-  if (SOCKET_NAME.test(name)) return removeFile(files.lifelinePath(name));
-  const pointer = pointerTo(files, name);
-  if (readPointer(pointer) !== name) return;
-  if (files.hasSocketFiles) removeFile(name);
-  removeFile(pointer);
-}
-
-/** @param {BrokerFiles} files */
-function removeOldDrafts(files) {
-  for (const name of namesIn(files.lifelinesFolder)) {
-    const file = path.join(files.lifelinesFolder, name);
-    if (LIFELINE_DRAFT_NAME.test(name) && ageOf(file) > MAX_DRAFT_AGE_MS) removeFile(file);
-  }
-}
-
-/** @param {string} file */
-function ageOf(file) {
-  const stat = fs.statSync(file, { throwIfNoEntry: false });
-  return stat === undefined ? 0 : dateNow() - stat.mtimeMs;
-}
-
 module.exports = {
   removeFile,
   BrokerFiles,
@@ -555,10 +468,7 @@ module.exports = {
   namesIn,
   securityError,
   toBrokerFiles,
+  SOCKET_NAME,
   newBrokerSocket,
   removeBrokerSockets,
-  listLifelines,
-  newLifeline,
-  removeLifeline,
-  removeOldDrafts,
 };

@@ -1,13 +1,8 @@
 'use strict';
 
 const net = require('node:net');
-const {
-  listLifelines,
-  newBrokerSocket,
-  removeBrokerSockets,
-  removeLifeline,
-  removeOldDrafts,
-} = require('../broker-files.js');
+const { newBrokerSocket, removeBrokerSockets } = require('../broker-files.js');
+const { listLifelines, removeLifeline, removeOldDrafts } = require('../lifeline.js');
 const { lazy } = require('../../../lazy.js');
 const { runSliced } = require('../../../sliced.js');
 const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');

@@ -4,7 +4,7 @@ const net = require('node:net');
 const { clearTimeout, setTimeout } = require('../../../time.js');
 const { VIEW } = require('../wire.js');
 const { invalidStateError } = require('../../../errors.js');
-const { listLifelines } = require('../broker-files.js');
+const { listLifelines } = require('../lifeline.js');
 
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 /** @typedef {import('./broker-table.js').Session} Session */

@@ -1,0 +1,170 @@
+'use strict';
+
+const fs = require('node:fs');
+const net = require('node:net');
+const path = require('node:path');
+const { dateNow, inContextAtLoad } = require('../../time.js');
+const { namesIn, removeFile, SOCKET_NAME } = require('./broker-files.js');
+const { outside } = require('../outside.js');
+
+/** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
+
+const PRIVATE_FILE = 0o600;
+
+/**
+ * The folder of lifelines names every client that may hold a lock: `s<id>` is the socket itself,
+ * `at-<id>` a file that names a socket which cannot be there, because its path would be too long or
+ * because sockets are no files here. Either appears when the socket listens. So a refused
+ * connection proves that the client listens no more.
+ */
+
+const LIFELINE_POINTER_NAME = /^at-[0-9a-z-]+$/;
+const LIFELINE_DRAFT_NAME = /^d[0-9a-f]{16}$/;
+/** A socket that has not got its name by then never gets it: its client makes another one. */
+const MAX_DRAFT_AGE_MS = 60_000;
+
+/**
+ * @param {BrokerFiles} files
+ * @param {string} socket
+ */
+const pointerTo = (files, socket) =>
+  path.join(files.lifelinesFolder, `at-${/** @type {string} */ (socket.split(/[/\\]/).pop())}`);
+
+/**
+ * The path at which a new lifeline has to listen, and the function that makes it known afterwards.
+ * @param {BrokerFiles} files
+ * @returns {{ name: string, listenAt: string, publish: () => void }} the name is for lifelinePath()
+ */
+function newLifeline(files) {
+  const socket = files.newSocketName(files.lifelinesFolder);
+  if (path.dirname(socket) === files.lifelinesFolder) {
+    const name = path.basename(socket);
+    const listenAt = path.join(files.lifelinesFolder, `d${name.slice(1)}`);
+    return { name, listenAt, publish: () => fs.renameSync(listenAt, socket) };
+  }
+  const publish = () => fs.writeFileSync(pointerTo(files, socket), socket, { mode: PRIVATE_FILE });
+  return { name: socket, listenAt: socket, publish };
+}
+
+/**
+ * @param {BrokerFiles} files
+ * @returns {string[]} the names of the lifelines of all clients, dead ones included
+ */
+function listLifelines(files) {
+  return namesIn(files.lifelinesFolder).flatMap((name) => {
+    if (SOCKET_NAME.test(name)) return [name];
+    if (!LIFELINE_POINTER_NAME.test(name)) return [];
+    const file = path.join(files.lifelinesFolder, name);
+    // A client that has not written it to its end has not yet spoken to a broker.
+    const socket = readPointer(file);
+    return socket !== '' && pointerTo(files, socket) === file ? [socket] : [];
+  });
+}
+
+/** @param {string} file */
+function readPointer(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    if (/** @type {any} */ (error).code === 'ENOENT') return ''; // its client has ended meanwhile
+    throw error;
+  }
+}
+
+/**
+ * @param {BrokerFiles} files
+ * @param {string} name  of a lifeline on which no client listens any more
+ */
+function removeLifeline(files, name) {
+  if (SOCKET_NAME.test(name)) return removeFile(files.lifelinePath(name));
+  const pointer = pointerTo(files, name);
+  if (readPointer(pointer) !== name) return;
+  if (files.hasSocketFiles) removeFile(name);
+  removeFile(pointer);
+}
+
+/** @param {BrokerFiles} files */
+function removeOldDrafts(files) {
+  for (const name of namesIn(files.lifelinesFolder)) {
+    const file = path.join(files.lifelinesFolder, name);
+    if (LIFELINE_DRAFT_NAME.test(name) && ageOf(file) > MAX_DRAFT_AGE_MS) removeFile(file);
+  }
+}
+
+/** @param {string} file */
+function ageOf(file) {
+  const stat = fs.statSync(file, { throwIfNoEntry: false });
+  return stat === undefined ? 0 : dateNow() - stat.mtimeMs;
+}
+
+/**
+ * A socket that listens until this is closed or collected, or the thread ends. A broker that starts
+ * while the thread is blocked or stopped connects to it: the kernel accepts, and reports the end.
+ */
+class Lifeline {
+  name;
+  #files;
+  #server;
+  #onPoll;
+  /** @type {Map<net.Socket, () => unknown>} and the call of each when it closes */
+  #brokers = new Map();
+  #onBroker = (/** @type {net.Socket} */ socket) => {
+    const { ignore: nothing, onCollected, weakly } = outside();
+    const onClose = () => this.#brokers.delete(socket);
+    this.#brokers.set(socket, onClose);
+    socket.unref();
+    onCollected(onClose, socket, 'destroy');
+    socket.on('error', nothing); // the socket is destroyed
+    socket.on('close', weakly(onClose));
+    socket.on('data', weakly(this.#onPoll));
+  };
+
+  /**
+   * @param {BrokerFiles} files
+   * @param {() => void} onPoll  called when a broker needs the state of this client
+   * @throws DOMException when it cannot listen: then nothing would show that this thread lives
+   */
+  constructor(files, onPoll) {
+    this.#files = files;
+    const { name, listenAt, publish } = newLifeline(files);
+    this.name = name;
+    this.#onPoll = onPoll;
+    this.#server = inContextAtLoad(() => {
+      const server = net.createServer(outside().weakly(this.#onBroker, outside().destroy));
+      server.on('error', outside().ignore); // publish() finds no socket
+      // It listens when this returns. Not by way of the primary process of a cluster.
+      server.listen({ path: listenAt, exclusive: true });
+      return server.unref();
+    });
+    outside().onCollected(this, this.#server, 'close');
+    try {
+      if (files.platform.hasModes) fs.chmodSync(listenAt, PRIVATE_FILE);
+      publish();
+    } catch (error) {
+      this.close();
+      throw notMade(files.lifelinesFolder, error);
+    }
+  }
+
+  close() {
+    this.#server.close();
+    for (const socket of this.#brokers.keys()) socket.destroy();
+    try {
+      removeLifeline(this.#files, this.name);
+    } catch {
+      // As of the user that this process was before: the next broker removes it.
+    }
+  }
+}
+
+/**
+ * @param {string} folder
+ * @param {unknown} cause
+ */
+function notMade(folder, cause) {
+  const { message } = /** @type {Error} */ (cause);
+  const why = `no room for a socket in ${folder}, or too many open files (${message})`;
+  return new DOMException(`The client cannot show that it lives: ${why}`, 'QuotaExceededError');
+}
+
+module.exports = { Lifeline, listLifelines, removeLifeline, removeOldDrafts };
