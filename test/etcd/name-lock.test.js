@@ -118,6 +118,29 @@ describe('a release', () => {
   });
 });
 
+test('a lock whose grant was faster than the answer to a read of the queue is handed on', async () => {
+  const first = other.request(1);
+  await settle();
+  const [second, third] = [session.request(2), session.request(3)];
+  await settle();
+  other.request(4);
+  await settle();
+  session.changes = [];
+  session.lock.end(third);
+  await settle();
+  const [{ carryOut, resolve }] = session.changes.splice(0);
+  const answer = carryOut();
+  other.lock.end(first);
+  await settle();
+  expect(session.notices).toContain('granted 2');
+  session.changes = undefined;
+  resolve(answer);
+  await settle();
+  session.lock.end(second);
+  await settle();
+  expect(other.notices).toContain('granted 4');
+});
+
 describe('a long queue', () => {
   test('is read once for many hand-offs, also to other sessions', async () => {
     const first = session.request(1);

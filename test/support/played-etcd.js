@@ -20,6 +20,30 @@ function within({ key, range_end: end }) {
   return to === undefined ? (it) => it === from : (it) => it >= from && it < to;
 }
 
+/**
+ * As etcd, refuses operations that write a key twice, or write and remove it.
+ * @param {any[]} operations
+ * @returns {{ puts: string[], removals: string[] }}
+ */
+function checkWrites(operations) {
+  const inner = operations
+    .filter(({ request_txn: it }) => it !== undefined)
+    .map(({ request_txn: it }) => [checkWrites(it.success ?? []), checkWrites(it.failure ?? [])]);
+  const own = operations.flatMap(({ request_put: it }) => (it === undefined ? [] : textOf(it.key)));
+  const puts = [
+    ...own,
+    ...inner.flatMap((branches) => [...new Set(branches.flatMap((branch) => branch.puts))]),
+  ];
+  const removals = operations.flatMap(({ request_delete_range: it }) =>
+    it === undefined ? [] : textOf(it.key),
+  );
+  const all = new Set(puts);
+  const innerRemovals = inner.flat().flatMap((branch) => branch.removals);
+  const isTwice = all.size < puts.length || removals.some((key) => all.has(key));
+  if (isTwice || innerRemovals.some((key) => own.includes(key))) throw new Error('duplicate key');
+  return { puts, removals: [...removals, ...innerRemovals] };
+}
+
 class PlayedEtcd {
   revision = 0;
   /** Reads of the oldest or newest keys of a range: the cluster sorts all keys of the range. */
@@ -31,6 +55,9 @@ class PlayedEtcd {
 
   /** @param {{ compare?: any[], success?: any[], failure?: any[] }} transaction */
   carryOut(transaction) {
+    for (const operations of [transaction.success, transaction.failure]) {
+      checkWrites(operations ?? []);
+    }
     this.revision += 1;
     const answer = this.#run(transaction);
     return { revision: String(this.revision), ...answer };
@@ -72,10 +99,10 @@ class PlayedEtcd {
     return {};
   }
 
-  #read({ limit, sort_order: order, min_create_revision, max_create_revision, ...range }) {
+  #read({ limit, sort_order: order, max_create_revision, ...range }) {
     if (order !== undefined) this.sortedReads += 1;
-    const [min, max] = [Number(min_create_revision ?? 0), Number(max_create_revision ?? Infinity)];
-    const all = this.#find(range).filter(([, { created }]) => created >= min && created <= max);
+    const max = Number(max_create_revision ?? Infinity);
+    const all = this.#find(range).filter(([, { created }]) => created <= max);
     all.sort(([, a], [, b]) => a.created - b.created);
     if (order === DESCENDING) all.reverse();
     const kvs = all.slice(0, limit === undefined ? all.length : Number(limit));

@@ -5,6 +5,7 @@ const { decodeText, numberOf } = require('./keys.js');
 const { textOf } = require('./transaction.js');
 
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
+/** @typedef {import('./keys.js').RequestKey} RequestKey */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/locks.d.ts').LockMode} LockMode */
@@ -30,7 +31,7 @@ function toRequestInfo(value, { id, isHeld }) {
 }
 
 /**
- * @param {import('./keys.js').RequestKey} key
+ * @param {RequestKey} key
  * @param {any} keyValue
  * @param {SessionInfo} session
  * @param {number} now
@@ -59,11 +60,14 @@ function toLockDetail(key, keyValue, session, now) {
   });
 }
 
-/** @param {{ key: any, keyValue: any }} a @param {{ key: any, keyValue: any }} b */
+/**
+ * Those that entered together are in the order of their ids.
+ * @param {{ created: string, id: string }} a
+ * @param {{ created: string, id: string }} b
+ */
 function byAge(a, b) {
-  const [one, other] = [a, b].map(({ keyValue }) => BigInt(keyValue.create_revision));
-  if (one !== other) return one < other ? -1 : 1;
-  return a.key.id < b.key.id ? -1 : 1;
+  if (a.created !== b.created) return BigInt(a.created) < BigInt(b.created) ? -1 : 1;
+  return a.id < b.id ? -1 : 1;
 }
 
 /**
@@ -75,12 +79,13 @@ function byAge(a, b) {
 function toInspection(keyValues, bucket, now) {
   /** @type {Map<string, SessionInfo>} */
   const sessions = new Map();
-  /** @type {{ key: import('./keys.js').RequestKey, keyValue: any }[]} */
+  /** @type {{ key: RequestKey, keyValue: any, id: string, created: string }[]} */
   const requests = [];
   for (const keyValue of keyValues) {
     const text = textOf(keyValue.key);
     const key = bucket.parse(text);
-    if (key !== undefined) requests.push({ key, keyValue });
+    if (key !== undefined)
+      requests.push({ key, keyValue, id: key.id, created: keyValue.create_revision });
     else if (text.endsWith('/about')) {
       const lease = text.slice(bucket.sessions.length).split('/')[0];
       sessions.set(lease, toSessionInfo(Buffer.from(keyValue.value).toString('utf8')));
@@ -99,4 +104,4 @@ function toInspection(keyValues, bucket, now) {
   return { held: toDetails(true), pending: toDetails(false) };
 }
 
-module.exports = { UNKNOWN_SESSION, toInspection, toRequestInfo };
+module.exports = { UNKNOWN_SESSION, byAge, toInspection, toRequestInfo };

@@ -4,7 +4,7 @@ const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 const { SessionLost } = require('../remote/lock-session.js');
 const { isGrantable: isModeGrantable } = require('../grantable.js');
 const { WaitPath } = require('../wait-path.js');
-const { toRequestInfo } = require('./bucket-view.js');
+const { byAge, toRequestInfo } = require('./bucket-view.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { endOf, toLease, withNumber } = require('./keys.js');
 const { MAX_BATCH, sliceWhile, StepQueue } = require('./step-queue.js');
@@ -124,6 +124,16 @@ const isOpen = ({ phase }) => phase === WAITING || phase === HELD;
 
 /** @param {Waiter} waiter @param {EtcdRequest} request */
 const isOf = ({ id, created }, request) => id === request.id && created === request.created;
+
+/**
+ * @param {EtcdRequest} request
+ * @param {Waiter[]} heads
+ * @returns {Waiter[] | undefined} undefined: it is not among them
+ */
+function behind(request, heads) {
+  const at = heads.findIndex((head) => isOf(head, request));
+  return at < 0 ? undefined : heads.slice(at + 1);
+}
 
 /** @param {EtcdRequest} request */
 const mayFollow = ({ steal, maxPending, isEnding }) =>
@@ -411,7 +421,7 @@ class NameLock {
     if (entered.isInDoubt) {
       for await (const { request, found } of this.#findAll(requests)) this.#update(request, found);
     } else if (isNextUnknown && this.#holder !== undefined) {
-      this.#heads = this.#toHeads(entered.responses.at(-1));
+      this.#keepHeads(this.#toHeads(entered.responses.at(-1)));
     }
   }
 
@@ -702,8 +712,7 @@ class NameLock {
     this.#held.add(request);
     request.phase = HELD;
     request.token = revision;
-    const at = this.#heads.findIndex((head) => isOf(head, request));
-    this.#heads = at < 0 ? [] : this.#heads.slice(at + 1);
+    this.#heads = behind(request, this.#heads) ?? [];
     if (!request.isEnding) this.#host.onGranted(request); // otherwise a step follows that releases
     if (request.stolenToken === revision) this.#lose(request);
     else this.#limitHold(request);
@@ -753,6 +762,12 @@ class NameLock {
     }
   }
 
+  /** The notice of a grant may have been faster than the answer. @param {Waiter[]} heads */
+  #keepHeads(heads) {
+    const holder = this.#holder;
+    this.#heads = (holder && behind(holder, heads)) ?? heads;
+  }
+
   #getHeads() {
     return getOldest(this.#keys.queue, this.#limit);
   }
@@ -773,7 +788,7 @@ class NameLock {
     const [queue, exclusive, shared] = read;
     const holders = { exclusive: numberIn(exclusive), shared: numberIn(shared) };
     const heads = this.#toHeads(queue);
-    this.#heads = heads;
+    this.#keepHeads(heads);
     let isToBeRead = queue.response_range.more;
     for (let i = 0; i < heads.length;) {
       if (!isGrantable(heads[i], holders)) return;
@@ -973,7 +988,7 @@ const toEntered = ({ phase, succeeded, revision }, otherwise) => ({
 /**
  * @param {any[]} keyValues  of a queue, or of the holders
  * @param {BucketKeys} bucket
- * @returns {Waiter[]} by age; those that entered together are in the order of their ids
+ * @returns {Waiter[]} by age
  */
 function toWaiters(keyValues, bucket) {
   const waiters = keyValues.map(({ key, value: bytes, create_revision: created }) => {
@@ -982,10 +997,7 @@ function toWaiters(keyValues, bucket) {
     const { limit } = toRequestInfo(value, parsed);
     return { id: parsed.id, lease: parsed.lease, class: parsed.class, limit, created, value };
   });
-  return waiters.sort((a, b) => {
-    if (a.created !== b.created) return BigInt(a.created) < BigInt(b.created) ? -1 : 1;
-    return a.id < b.id ? -1 : 1;
-  });
+  return waiters.sort(byAge);
 }
 
 /**
