@@ -33,7 +33,7 @@ test('after a suspension that was longer than the lease it is lost at the next b
   const calls = {
     first: (attempt) => attempt(0),
     once: async () => {},
-    client: { connection: 'one', openStream: () => Promise.reject(new Error('no network')) },
+    client: { call: () => Promise.reject(new Error('no network')) },
   };
   const ticksAtLoss = await new Promise((resolve) => {
     const onLost = () => {

@@ -104,15 +104,13 @@ class FakeClient {
 
   stream = new FakeStream();
 
-  async openStream() {
+  async openWatchStream() {
     return { stream: this.stream, connection: this.connection };
   }
 
   async replace() {
     this.connection = {};
   }
-
-  onStreamEnd() {}
 
   /** Resolves when so many calls are on their way. */
   async untilCalls(count) {
@@ -284,10 +282,10 @@ test('watches notification that comes, and not that it is removed', () => {
 });
 
 test('watches a bucket over another stream than grants', async () => {
-  const opened = jest.spyOn(client, 'openStream');
+  const opened = jest.spyOn(client, 'openWatchStream');
   session.bucketWatches.add({ key: keys.root, onEvents: noop });
   await nextTurn();
-  expect(opened.mock.calls).toEqual([['Watch', 'Watch']]);
+  expect(opened).toHaveBeenCalledTimes(1);
 });
 
 test('ends when its own key is removed', () => {

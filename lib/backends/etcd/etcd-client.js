@@ -179,34 +179,19 @@ class EtcdClient {
   }
 
   /**
-   * @param {'Watch' | 'Lease'} service
-   * @param {string} method
+   * A stream of watches.
    * @returns {Promise<{ stream: any, connection: Connection }>}
    * @throws EtcdError (rejects)
    */
-  async openStream(service, method) {
+  async openWatchStream() {
     await this.#authenticate();
     const { connection } = this;
-    return { stream: connection.openStream(service, method, this.#metadata()), connection };
+    return { stream: connection.openStream('Watch', 'Watch', this.#metadata()), connection };
   }
 
   /** The token that streams were opened with is worth nothing any more. */
   forgetToken() {
     this.#token = undefined;
-  }
-
-  /**
-   * A stream has ended that was to last.
-   * @param {Connection} connection
-   * @param {any} error  of gRPC; undefined: the member has ended it
-   */
-  onStreamEnd(connection, error) {
-    const failure = connection.toError(
-      error ?? { code: UNAVAILABLE, message: 'the stream has ended' },
-    );
-    this.counts.failures += 1;
-    if (failure.isStaleToken) this.forgetToken();
-    this.#judge(failure, connection);
   }
 
   /**

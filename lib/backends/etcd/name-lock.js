@@ -103,13 +103,11 @@ class EtcdRequest {
 
 /** So many notices of a steal are one operation of its transaction. */
 const GROUP = 50;
-/**
- * So many requests of the queue are read at once. MIN_HEADS is more than enter together. The
- * cluster sorts all keys of the queue for each read: in a long queue, fewer reads read more.
- */
-const MIN_HEADS = MAX_BATCH + 1;
+/** So many requests of the queue are read at once, at least and at most. */
+const MIN_HEADS = 4;
 const MAX_HEADS = 1_000;
-const PART_OF_QUEUE = 1 / 16;
+/** In a queue of more requests, a read would hold up the other changes of its transaction. */
+const LONG_QUEUE = 1_000;
 /** After this time a waiter checks its blocker. */
 const CHECK_AFTER_MS = 200;
 /** Between two tries if the cluster has no room for a grant, on average. */
@@ -185,8 +183,8 @@ class NameLock {
    * @type {Waiter[]}
    */
   #heads = [];
-  /** So many requests of the queue are read at once. */
-  #limit = MIN_HEADS;
+  #minHeads = MIN_HEADS;
+  #isQueueLong = false;
   /**
    * For the end of the blocker of the first that waits.
    * @type {{ key: string, cancel: () => void } | undefined}
@@ -373,16 +371,11 @@ class NameLock {
    */
   async *#findAll(requests) {
     for (let i = 0; i < requests.length;) {
-      const some = sliceWhile(
-        requests,
-        i,
-        () => true,
-        (it) => 2 * this.#bytesOf(it),
-      );
-      const reads = some.map((it) => nested([], this.#readOwn(it)));
-      const { responses } = await this.#session.read(reads);
-      for (const [at, { response_txn: state }] of responses.entries()) {
-        yield { request: some[at], found: toFound(state.responses) };
+      const bytesOf = (/** @type {EtcdRequest} */ it) => 2 * this.#bytesOf(it);
+      const some = sliceWhile(requests, i, () => true, bytesOf).slice(0, MAX_BATCH / 2);
+      const { responses } = await this.#session.read(some.flatMap((it) => this.#readOwn(it)));
+      for (const [at, request] of some.entries()) {
+        yield { request, found: toFound(responses.slice(2 * at, 2 * at + 2)) };
       }
       i += some.length;
     }
@@ -586,8 +579,7 @@ class NameLock {
     const open = requests.filter(isOpen);
     const held = new Set(open.filter(({ phase }) => phase === HELD));
     const mustServe = isLast || held.size > 0;
-    // In the transaction, a read of a long queue would hold up all changes of the cluster.
-    const front = mustServe && this.#limit === MIN_HEADS ? this.#front() : [];
+    const front = mustServe && !this.#isQueueLong ? this.#front() : [];
     const { isHandedOff, answers } = await this.#remove(open, why, front);
     for (const request of requests) {
       const answer = answers[open.indexOf(request)];
@@ -768,8 +760,10 @@ class NameLock {
     this.#heads = (holder && behind(holder, heads)) ?? heads;
   }
 
+  /** The cluster sorts the whole queue for it: with more requests there, reads more at once. */
   #getHeads() {
-    return getOldest(this.#keys.queue, this.#limit);
+    const count = Math.max(this.#waiting.size, this.#minHeads);
+    return getOldest(this.#keys.queue, Math.min(count, MAX_HEADS));
   }
 
   /** The operations that read the first of the queue, and the number of holders. */
@@ -789,20 +783,19 @@ class NameLock {
     const holders = { exclusive: numberIn(exclusive), shared: numberIn(shared) };
     const heads = this.#toHeads(queue);
     this.#keepHeads(heads);
-    let isToBeRead = queue.response_range.more;
-    for (let i = 0; i < heads.length;) {
-      if (!isGrantable(heads[i], holders)) return;
-      const together =
-        heads[i].class === 's' ? sliceWhile(heads, i, (it) => it.class === 's') : [heads[i]];
-      if (!(await this.#grantAll(together))) {
-        isToBeRead = true;
-        break;
-      }
-      holders[heads[i].class === 'x' ? 'exclusive' : 'shared'] += together.length;
-      i += together.length;
+    let count = 0;
+    while (count < Math.min(heads.length, MAX_BATCH)) {
+      const head = heads[count];
+      if (!isGrantable(head, holders)) return;
+      const isShared = head.class === 's';
+      const together = isShared ? sliceWhile(heads, count, (it) => it.class === 's') : [head];
+      if (!(await this.#grantAll(together))) break;
+      holders[head.class === 'x' ? 'exclusive' : 'shared'] += together.length;
+      count += together.length;
     }
+    const isOver = count === heads.length && !queue.response_range.more;
     // Ends that were asked for meanwhile have their turn first.
-    if (isToBeRead) this.#steps.add(async () => void (await this.#serveIfPossible()));
+    if (!isOver) this.#steps.add(async () => void (await this.#serveIfPossible()));
   }
 
   /**
@@ -824,16 +817,18 @@ class NameLock {
   }
 
   /**
-   * Requests that entered together come in any order, and some of them may be cut off.
+   * Requests that entered together come in any order, and some of them may be cut off: if they are
+   * the oldest, the next read is large enough for all of them.
    * @param {any} queue  the answer to #getHeads()
    * @returns {Waiter[]} oldest first, without a gap
    */
   #toHeads({ response_range: { kvs, more, count } }) {
-    const part = Math.ceil(Number(count) * PART_OF_QUEUE);
-    this.#limit = Math.min(Math.max(part, MIN_HEADS), MAX_HEADS);
+    this.#isQueueLong = Number(count) > LONG_QUEUE;
     const heads = toWaiters(kvs, this.#bucket);
     const last = heads.at(-1)?.created;
-    return more ? heads.filter(({ created }) => created !== last) : heads;
+    const whole = more ? heads.filter(({ created }) => created !== last) : heads;
+    this.#minHeads = more && whole.length === 0 ? MAX_BATCH + 1 : MIN_HEADS;
+    return whole;
   }
 
   /** @param {Waiter} waiter @returns {EtcdRequest | undefined} */

@@ -226,12 +226,14 @@ class SessionCalls {
    * @template T
    * @param {(index: number) => Promise<T>} attempt
    * @param {number} [max]  tries
+   * @param {boolean} [isUrgent]  waits for no other call
    * @returns {Promise<T>}
    * @throws EtcdError, SessionLost (rejects)
    */
-  async first(attempt, max) {
+  async first(attempt, max, isUrgent = false) {
     this.checkLives();
-    const wait = new FirstAnswer(this.#client, attempt, max, this.#limit);
+    const limit = isUrgent ? undefined : this.#limit;
+    const wait = new FirstAnswer(this.#client, attempt, max, limit);
     this.#waits.add(wait);
     try {
       return await wait.promise;

@@ -35,10 +35,6 @@ const NO_WATCH = -1;
 /** One watch of a stream. */
 class Subscription {
   isReady = false;
-  /** So often the stream was checked since this was asked for. */
-  checks = 0;
-  /** So many checks without an answer are borne; more after each of them. */
-  patience = 1;
   /** A gap is to be reported as soon as the watch is there again. */
   hasGap = false;
   /** @type {() => void} */
@@ -76,16 +72,10 @@ class Subscription {
     };
   }
 
-  /** A living stream may answer others and not this one. */
-  get isOverdue() {
-    return !this.isReady && this.checks >= this.patience;
-  }
-
   /** @param {string} revision */
   onCreated(revision) {
     if (this.next === '0') this.next = following(revision);
     this.isReady = true;
-    this.patience = 1;
     this.#resolve();
     if (!this.hasGap) return;
     this.hasGap = false;
@@ -161,22 +151,19 @@ class WatchStream {
     this.#subscriptions.set(subscription.id, subscription);
   }
 
-  /**
-   * Asks whether the stream lives; opens another where it, or one of its watches, had no answer for
-   * too long.
-   */
+  /** Asks whether the stream lives; opens another where it had no answer for too long. */
   check() {
     if (this.#stream === undefined || this.#subscriptions.size === 0) return;
-    if (this.#unanswered >= this.#patience || this.#hasOverdue) void this.#moveAway(this.#stream);
-    for (const subscription of this.#subscriptions.values()) subscription.checks += 1;
+    if (this.#unanswered >= this.#patience) void this.#moveAway(this.#stream);
     this.#unanswered += 1;
     this.#probe = this.#probe === 0 ? this.#openProbe() : this.#endProbe();
   }
 
   /**
-   * Makes a watch that sees nothing: its making and its end are answered at once. A request for
-   * progress is not, as long as another watch of the stream has to catch up (since etcd 3.4.25 and
-   * 3.5.8) or begins at a revision that is still to come (since 3.4.38, 3.5.22 and 3.6.2).
+   * Makes a watch that sees nothing: its making and its end are answered at once, after all that
+   * was asked for before. A request for progress is not, as long as another watch of the stream has
+   * to catch up (since etcd 3.4.25 and 3.5.8) or begins at a revision that is still to come (since
+   * 3.4.38, 3.5.22 and 3.6.2).
    * @returns {number}
    */
   #openProbe() {
@@ -200,17 +187,10 @@ class WatchStream {
   async #moveAway(stream) {
     const connection = /** @type {Connection} */ (this.#connection);
     await this.#client.replace(connection);
-    if (this.#stream !== stream || (this.#unanswered === 0 && !this.#hasOverdue)) return;
+    if (this.#stream !== stream || this.#unanswered === 0) return;
     if (this.#client.isClosed || this.#client.connection === connection) return;
     this.#patience *= 2;
-    for (const subscription of this.#subscriptions.values()) {
-      if (!subscription.isReady) subscription.patience *= 2;
-    }
     this.#reopen(stream);
-  }
-
-  get #hasOverdue() {
-    return [...this.#subscriptions.values()].some(({ isOverdue }) => isOverdue);
   }
 
   close() {
@@ -236,7 +216,7 @@ class WatchStream {
     if (this.#isOpening || this.#isClosed) return;
     this.#isOpening = true;
     try {
-      const { stream, connection } = await this.#client.openStream('Watch', 'Watch');
+      const { stream, connection } = await this.#client.openWatchStream();
       this.#isOpening = false;
       if (this.#isClosed) {
         stream.cancel();
@@ -262,7 +242,6 @@ class WatchStream {
     stream.on('end', () => this.#onEnd(stream));
     for (const subscription of this.#subscriptions.values()) {
       subscription.isReady = false;
-      subscription.checks = 0;
       this.#write(subscription.request);
     }
   }
@@ -330,7 +309,6 @@ class WatchStream {
       // The server knows the number of a watch that it has ended, and refuses it.
       this.#subscriptions.delete(subscription.id);
       subscription.isReady = false;
-      subscription.checks = 0;
       this.#number(subscription);
       this.#write(subscription.request);
       return;
