@@ -204,7 +204,7 @@ describe('a long queue', () => {
 });
 
 describe('shared requests at the front', () => {
-  test('of several sessions are granted at once, those of one session in their order', async () => {
+  test('of several sessions are granted at once, and a session gets its own in their order', async () => {
     const first = session.request(1);
     await settle();
     const third = new PlayedSession(etcd, '9');

@@ -799,7 +799,7 @@ class NameLock {
   }
 
   /**
-   * Shared requests; those of one session one after the other, so that it receives them in order.
+   * Shared requests. A session gets its own one after the other, so in their order.
    * @param {Waiter[]} heads
    * @returns {Promise<boolean>} false: some are not there any more
    */
