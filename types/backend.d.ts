@@ -41,7 +41,7 @@ export interface EnclosingLock {
 
 /**
  * A request as the lock manager passes it to a backend, one per call of `request()`. The backend
- * calls each of its methods at most once, always in a later task or microtask: never from
+ * calls each of its methods at most once (`contended()` perhaps again), always in a later task or microtask: never from
  * inside {@link LockBackend.enqueue}, {@link LockBackend.release} or {@link LockBackend.cancel}.
  */
 export interface LockBackendRequest {

@@ -75,8 +75,9 @@ export interface LockOptions {
   /**
    * Maximum number of requests that may wait for the lock already, beyond the standard: 0 to
    * 2**31 - 1, or `Infinity` for no limit. If the lock is not free and so many wait, the request rejects with a
-   * `QuotaExceededError` at once, and leaves nothing behind; 0: if it would have to wait. The count
-   * is exact over all threads and processes. Not together with `steal` or `ifAvailable`.
+   * `QuotaExceededError` at once, and leaves nothing behind; 0: if it would have to wait. The lock
+   * table counts where it would queue the request, so the count is exact over all threads and
+   * processes; a backend for several machines may count requests of the dead. Not together with `steal` or `ifAvailable`.
    * @defaultValue Infinity
    */
   maxPending?: number | undefined;
@@ -134,14 +135,14 @@ export declare class Lock {
   readonly signal: AbortSignal;
   /**
    * Aborts, beyond the standard, when another request waits for the lock; at once if one waits
-   * already. A long holder can finish its batch then, release the lock and request it again. It is
+   * already. It does not keep a handle: keep the handle itself. A long holder can finish its batch then, release the lock and request it again. It is
    * created at its first use, and costs nothing before. Each read of the property checks again, in
    * shared memory also while the event loop is blocked.
    * @example
    * ```ts
-   * await locks.request('index', async ({ contended }) => {
+   * await locks.request('index', async (lock) => {
    *   for (const item of items) {
-   *     if (contended.aborted) break;
+   *     if (lock.contended.aborted) break;
    *     await update(item);
    *   }
    * });

@@ -59,9 +59,8 @@ function contentionSignalOf(request) {
   let controller = contentions.get(request);
   if (controller === undefined) {
     controller = new AbortController();
+    if (covering !== undefined) followContention(request, covering);
     contentions.set(request, controller);
-    const report = () => reportContention(request);
-    if (covering) contentionSignalOf(covering).addEventListener('abort', report, { once: true });
   }
   const { signal } = controller;
   if (signal.aborted || !isHolding) return signal;
@@ -79,6 +78,24 @@ function contentionSignalOf(request) {
 function reportContention(request) {
   const controller = contentions.get(request);
   queueMicrotask(() => controller?.abort(abortForContention(request)));
+  for (const nested of followers.get(request) ?? []) reportContention(nested);
+}
+
+/** Reentrant requests, by their covering request: its contention is also theirs. */
+const followers = /** @type {WeakMap<object, Set<GrantedRequest>>} */ (new WeakMap());
+
+/**
+ * @param {GrantedRequest} request
+ * @param {GrantedRequest} covering
+ */
+function followContention(request, covering) {
+  const ofCovering = followers.get(covering) ?? new Set();
+  followers.set(covering, ofCovering.add(request));
+}
+
+/** A reentrant request has ended. @param {GrantedRequest} request  with its covering lock */
+function unfollowContention(request) {
+  followers.get(/** @type {object} */ (request.covering))?.delete(request);
 }
 
 /**
@@ -88,7 +105,7 @@ function reportContention(request) {
  * @property {bigint} token
  * @property {boolean} isHolding
  * @property {import('../../types/backend.d.ts').LockBackend} backend
- * @property {GrantedRequest} [covering]  the lock that a reentrant request nests in
+ * @property {any} [covering]  of a reentrant request: the granted request that it nests in
  */
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
@@ -160,4 +177,11 @@ defineInterface(Lock, 'Lock', ['name', 'mode', 'token', 'signal', 'contended']);
  */
 const createLock = (request) => new Lock(FROM_THIS_PACKAGE, request);
 
-module.exports = { signalLoss, reportContention, Lock, createLock, FROM_THIS_PACKAGE };
+module.exports = {
+  signalLoss,
+  reportContention,
+  unfollowContention,
+  Lock,
+  createLock,
+  FROM_THIS_PACKAGE,
+};

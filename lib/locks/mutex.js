@@ -76,6 +76,18 @@ function noTimeout(timeout) {
 }
 
 /**
+ * The same for `maxPending`.
+ * @param {unknown} maxPending
+ * @returns {undefined}
+ */
+function noMaxPending(maxPending) {
+  if (maxPending === undefined || maxPending === Infinity) return;
+  throw notSupportedError(
+    "'maxPending' cannot be used with 'blocking: false', which does not wait",
+  );
+}
+
+/**
  * Stricter than the conversion of Web IDL: an unset variable or an object as a name is an error of
  * the program.
  * @param {unknown} name
@@ -213,13 +225,14 @@ class MutexBase {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
     warnOfMisspeltOptions(source, OF_MUTEX_REQUEST);
     const isBlocking = toMember(/** @type {any} */ (source).blocking, toBoolean, true);
-    const { deadlock, holdLimit, label, maxPending, reentrant, steal } = source;
+    const { deadlock, holdLimit, label, reentrant, steal } = source;
     const mode = chosen('mode', source.mode, fixed.mode);
     const limit = chosen('limit', source.limit, fixed.limit);
     // A steal never waits.
     const ifAvailable = isBlocking ? source.ifAvailable : !steal;
     const signal = isBlocking ? source.signal : notAborted(source.signal);
     const timeout = isBlocking ? source.timeout : noTimeout(source.timeout);
+    const maxPending = isBlocking ? source.maxPending : noMaxPending(source.maxPending);
     // One literal: spreading objects costs more than the lock. prettier-ignore
     const lockOptions = {
       deadlock,

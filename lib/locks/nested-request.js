@@ -1,6 +1,7 @@
 'use strict';
 
 const { LockRequest, thenOrAbort } = require('./lock-request.js');
+const { unfollowContention } = require('./lock.js');
 
 /** @typedef {import('./call-chain.js').ChainLink} ChainLink */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
@@ -30,7 +31,10 @@ class NestedRequest extends LockRequest {
   start() {
     const siblings = this.covering.openSection();
     siblings.enterNested(this);
-    const leave = () => siblings.leaveNested(this);
+    const leave = () => {
+      unfollowContention(this);
+      siblings.leaveNested(this);
+    };
     try {
       const leaveAndReturn = (/** @type {unknown} */ value) => {
         leave();

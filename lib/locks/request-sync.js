@@ -21,7 +21,7 @@ const {
   publishStart,
 } = require('./diagnostics.js');
 const { describeTimeout, findHoldersSync, CHECK_MS, MAX_CHECKS } = require('./wait-limits.js');
-const { createLock, reportContention, signalLoss } = require('./lock.js');
+const { createLock, reportContention, signalLoss, unfollowContention } = require('./lock.js');
 const { takeToken } = require('./nested-request.js');
 const { tokenOf } = require('./token.js');
 
@@ -222,10 +222,14 @@ class NestedSyncRequest extends SyncRequest {
    * @override
    */
   run(callback) {
-    return super.run((lock) => {
-      if (lock !== null) takeToken(this, this.covering);
-      return callback(lock);
-    });
+    try {
+      return super.run((lock) => {
+        if (lock !== null) takeToken(this, this.covering);
+        return callback(lock);
+      });
+    } finally {
+      unfollowContention(this);
+    }
   }
 }
 

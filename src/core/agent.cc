@@ -207,7 +207,15 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
   if (id >= entries_.size() || !IsHolding(entries_[id].state) || attachment_->IsForkedChild()) {
     return false;
   }
-  const RecordRef record = entries_[id].record;
+  Entry& entry = entries_[id];
+  const RecordRef record = entry.record;
+  if (entry.watches_contention) {
+    const segment::ShardView view(attachment_->lock_table().segment(), record.shard);
+    const segment::RequestCell* const request = RequestOf(view, record);
+    return request != nullptr && request->contention.Acquire() == segment::Contention::kReported;
+  }
+  entry.watches_contention = true;
+  ++contention_watches_;
   const Result<bool> is_contended =
       attachment_->lock_table().WatchContention(record, false, kNoWait);
   if (is_contended.status().code() == StatusCode::kBusy) {
@@ -310,6 +318,7 @@ void Agent::FreeEntry(uint32_t id) {
 }
 
 void Agent::ForgetHold(Entry& entry) {
+  if (std::exchange(entry.watches_contention, false)) --contention_watches_;
   if (!entry.has_hold_timer) return;
   entry.has_hold_timer = false;
   attachment_->worker().ForgetHold(entry.record);
@@ -764,11 +773,17 @@ Result<RequestReply> Agent::Submit(uint32_t id, const segment::ResourceName& nam
   return AnswerLater(id, name, request, reply, attempts);
 }
 
-// A dead process must not make a lock unavailable, or its queue too long.
+// A dead holder must not make a lock unavailable. A dead waiter is reaped soon: requests that may
+// wait are not postponed, because later ones would go before them.
 Result<RequestReply> Agent::AnswerLater(uint32_t id, const segment::ResourceName& name,
                                         const RequestParams& request, Result<RequestReply> reply,
                                         int attempts) {
   const bool is_missed = reply.ok() && reply->outcome == RequestOutcome::kMissed;
+  if (is_missed && request.max_pending > 0) {
+    const segment::ProcessRef last = reply->blocker.process;
+    if (last.generation != 0 && last != self_.process) (void)attachment_->worker().Watch(last);
+    return reply;
+  }
   if (is_missed && attempts < kMaxDeadBlockers) {
     const Result<bool> is_later = PostponeIfDead(id, name, request, reply->blocker, attempts);
     if (is_later.ok() && *is_later) return Status(StatusCode::kBusy, "its holder has died");
@@ -793,9 +808,9 @@ Result<RequestReply> Agent::AnswerLater(uint32_t id, const segment::ResourceName
     dead.push_back(process);
   };
   if (blocker.several) {
-    const auto processes = ProcessesOf(attachment_->lock_table(), name, kNoWait);
-    if (!processes.ok()) return processes.status();
-    for (const segment::ProcessRef process : *processes) add_if_dead(process);
+    const auto holders = Holders(attachment_->lock_table(), name, kNoWait);
+    if (!holders.ok()) return holders.status();
+    for (const Holdings& holdings : *holders) add_if_dead(holdings.process);
   } else {
     add_if_dead(blocker.process);
   }

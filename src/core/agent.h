@@ -195,7 +195,9 @@ class Agent {
   bool HasWatchNews() const { return watches_.HasNews(); }
   void ReportedWatchNews() { watches_.ReportEnd(); }
   // Whether the doorbell of this agent may be rung for something it waits for.
-  bool AwaitsDoorbell() const { return queued_ > 0 || watches_.is_armed(); }
+  bool AwaitsDoorbell() const {
+    return queued_ > 0 || contention_watches_ > 0 || watches_.is_armed();
+  }
 
   // The number of waiting requests: they keep the event loop alive.
   uint32_t queued() const { return queued_; }
@@ -278,6 +280,7 @@ class Agent {
     RecordRef record;
     EntryState state = EntryState::kFree;
     bool has_hold_timer = false;
+    bool watches_contention = false;
     bool is_end_published = false;  // abandoned, and its end is in the publication list, too
     uint32_t scan = 0;              // the rescan that saw it last
   };
@@ -390,6 +393,7 @@ class Agent {
   std::vector<RecordRef> blocked_;    // waiting requests whose blockers may have changed
   AgentWatches watches_;
   BiasedSlots biased_slots_;
+  uint32_t contention_watches_ = 0;  // entries whose holders are notified of waiters
   uint32_t queued_ = 0;
   Waiter waiter_;  // whether queued_ is above 0
   uint32_t in_use_ = 0;

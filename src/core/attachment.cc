@@ -162,7 +162,9 @@ void Attachment::FollowCombiner(const segment::OperationCell& operation) {
   const uint16_t slot = operation.combiner_slot.Get();
   if (slot == lock_table_->self().slot || slot >= segment_.geometry().processes) return;
   const bool is_steal = operation.steals.Get() != 0;
-  if (operation.kind.Get() == segment::OperationKind::kRequest && !is_steal) return;
+  // A request that waits may have notified a holder (Contention).
+  const bool waits = operation.outcome.Get() == static_cast<uint32_t>(RequestOutcome::kQueued);
+  if (operation.kind.Get() == segment::OperationKind::kRequest && !is_steal && !waits) return;
   (void)worker_->Watch({slot, segment_.process(slot).generation.Acquire()});
 }
 

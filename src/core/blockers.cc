@@ -29,10 +29,14 @@ Blocker BlockerOf(const segment::ShardView& shard, const RequestCell& request) {
 }
 
 // A holder, or the head of the queue if the holders are compatible. With a limit, the end of any
-// holder makes room; if others may wait, the end of any of them does, too.
+// holder makes room. For a request that may wait, the last in the queue: every other waiter is
+// watched by the one behind it.
 Blocker BlockerOfMiss(const segment::ShardView& shard, const RequestParams& request,
                       const NameCell& name) {
-  if (request.max_pending > 0) return {{}, true, 0};
+  if (request.max_pending > 0) {
+    const RequestCell* const last = shard.RequestAt(name.queue_tail.Get());
+    return {last == nullptr ? segment::ProcessRef{} : shard.segment().OwnerOf(*last), false, 0};
+  }
   const HeldCounts held = CountsOf(name);
   const bool minds = !IsGrantable(request.mode, true, held, request.limit);
   const segment::CellId blocker = minds ? name.held_head.Get() : name.queue_head.Get();
@@ -81,21 +85,7 @@ class HoldingsByProcess {
       id = holder->next.Get();
     }
   }
-  void AddWaiters(const ShardView& shard, const segment::NameCell& name) {
-    CellId id = name.queue_head.Get();
-    for (uint32_t steps = 0; id != kNoCell && steps < shard.MaxCells(); ++steps) {
-      const RequestCell* const waiter = shard.RequestAt(id);
-      if (waiter == nullptr) break;
-      AddOwnerOf(*waiter);
-      id = waiter->next.Get();
-    }
-  }
   std::vector<Holdings> Take() { return std::move(holdings_); }
-  std::vector<ProcessRef> TakeProcesses() {
-    std::vector<ProcessRef> processes;
-    for (const Holdings& holdings : holdings_) processes.push_back(holdings.process);
-    return processes;
-  }
 
  private:
   segment::Segment& segment_;
@@ -122,7 +112,9 @@ Result<std::vector<ProcessRef>> Blockers(LockTable& lock_table, const RecordRef&
   } else if (const segment::NameCell* const name = view.NameAt(request->name.Get())) {
     blockers.AddHolders(view, *name);
   }
-  return blockers.TakeProcesses();
+  std::vector<ProcessRef> processes;
+  for (const Holdings& holdings : blockers.Take()) processes.push_back(holdings.process);
+  return processes;
 }
 
 Result<std::vector<Holdings>> Holders(LockTable& lock_table, const segment::ResourceName& name,
@@ -136,23 +128,6 @@ Result<std::vector<Holdings>> Holders(LockTable& lock_table, const segment::Reso
   const segment::NameTable::Found found = segment::NameTable(view).Find(name);
   if (found.cell != nullptr) holders.AddHolders(view, *found.cell);
   return holders.Take();
-}
-
-Result<std::vector<ProcessRef>> ProcessesOf(LockTable& lock_table,
-                                            const segment::ResourceName& name,
-                                            uint64_t timeout_ns) {
-  HoldingsByProcess users(lock_table.segment());
-  const uint32_t shard = name.ShardIn(lock_table.segment());
-  WakeQueue wake_queue(lock_table.segment(), lock_table.host());
-  const Result<ShardLock> lock = lock_table.EnterForRead(shard, wake_queue, timeout_ns);
-  if (!lock.ok()) return lock.status();
-  const ShardView view(lock_table.segment(), shard);
-  const segment::NameTable::Found found = segment::NameTable(view).Find(name);
-  if (found.cell != nullptr) {
-    users.AddHolders(view, *found.cell);
-    users.AddWaiters(view, *found.cell);
-  }
-  return users.TakeProcesses();
 }
 
 }  // namespace holdfast::core

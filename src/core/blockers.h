@@ -34,11 +34,6 @@ struct Holdings {
 Result<std::vector<Holdings>> Holders(LockTable& lock_table, const segment::ResourceName& name,
                                       uint64_t timeout_ns);
 
-// The processes that hold the name or wait for it, each once; they may be dead.
-Result<std::vector<segment::ProcessRef>> ProcessesOf(LockTable& lock_table,
-                                                     const segment::ResourceName& name,
-                                                     uint64_t timeout_ns);
-
 }  // namespace holdfast::core
 
 #endif  // HOLDFAST_CORE_BLOCKERS_H_

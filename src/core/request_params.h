@@ -44,7 +44,7 @@ enum class EndReason { kReleased, kTimedOut, kExpired, kOwnerDied };
 enum class RequestOutcome { kQueued, kGranted, kMissed };
 
 // The process whose death would advance a queued request, or let a missed one in. `several`: more
-// than one, see Blockers() or ProcessesOf().
+// than one, see Blockers() or Holders().
 struct Blocker {
   segment::ProcessRef process;
   bool several = false;

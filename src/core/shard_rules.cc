@@ -142,16 +142,26 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
 
 // A death in between leaves a holder to notify, and a repair notifies it (I19).
 void ShardRules::ReportContention(const NameCell& name) {
+  if (shard_.header().contention_watches.Get() == 0) return;
   CellId id = name.held_head.Get();
   for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
     RequestCell* const holder = shard_.RequestAt(id);
     if (holder == nullptr) return shard_.MarkCorrupted();
     if (holder->contention.Get() == Contention::kWatched) {
-      holder->contention.Set(Contention::kReported);
+      SetContention(*holder, Contention::kReported);
       PostEvent(id, *holder);
     }
     id = holder->next.Get();
   }
+}
+
+void ShardRules::SetContention(RequestCell& request, Contention contention) {
+  segment::Shared<uint32_t>& watches = shard_.header().contention_watches;
+  const bool was_watched = request.contention.Get() == Contention::kWatched;
+  const bool is_watched = contention == Contention::kWatched;
+  if (is_watched && !was_watched) watches.Set(watches.Get() + 1);
+  if (was_watched && !is_watched && watches.Get() != 0) watches.Set(watches.Get() - 1);
+  request.contention.Set(contention);
 }
 
 [[gnu::cold]] bool ShardRules::WatchContention(CellId id, RequestCell& request, bool posts) {
@@ -159,7 +169,7 @@ void ShardRules::ReportContention(const NameCell& name) {
   NameCell* const name = shard_.NameAt(request.name.Get());
   if (request.state.Get() != CellState::kHeld || name == nullptr) return false;
   const bool is_contended = name->queue_head.Get() != kNoCell;
-  request.contention.Set(is_contended ? Contention::kReported : Contention::kWatched);
+  SetContention(request, is_contended ? Contention::kReported : Contention::kWatched);
   if (is_contended && posts) PostEvent(id, request);
   return is_contended;
 }
@@ -232,6 +242,9 @@ bool ShardRules::RemoveFromQueue(CellId id, RequestCell& request, NameCell& name
 bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
   if (!RequestList::Held(shard_, name).Remove(id, request)) return false;
   if (!Leave(request, name)) return false;
+  if (request.contention.Get() == Contention::kWatched) {
+    SetContention(request, Contention::kUnwatched);
+  }
   segment::Shared<uint32_t>& count = CountOf(name, ModeOf(request));
   count.Set(count.Get() - 1);
   return true;

@@ -66,6 +66,7 @@ class ShardRules {
   void PostEvent(segment::CellId id, segment::RequestCell& request);
   void PostIfBlockerChanged(segment::CellId id);
   void ReportContention(const segment::NameCell& name);
+  void SetContention(segment::RequestCell& request, segment::Contention contention);
   void SetNextWaiter(const segment::NameCell& name);
   void ReportHoldLimit(const segment::NameCell& name);
 

@@ -101,6 +101,9 @@ class ShardChecker {
     SortCells();
     for (const auto& [id, request] : requests_) CheckRequest(id, *request);
     for (const auto& [id, name] : names_) CheckName(id, *name);
+    if (watched_ != shard_.header().contention_watches.Get()) {
+      Fail("I19", "the watches for contention are counted wrongly");
+    }
     CheckBuckets();
     CheckAgentLists();
     CheckFreeList();
@@ -194,6 +197,7 @@ class ShardChecker {
     if (held.exclusive > 1 || (held.exclusive == 1 && held.shared > 0)) {
       Fail("I5", CellName(id) + " has holders that exclude each other");
     }
+    watched_ += held.watched;
     CheckLimits(id, held);
     CheckHoldLimits(id, name, waiting, held);
     const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
@@ -406,6 +410,7 @@ class ShardChecker {
   ShardView shard_;
   Violations& violations_;
   uint32_t cells_ = 0;
+  uint32_t watched_ = 0;
   std::map<CellId, RequestCell*> requests_;
   std::map<CellId, NameCell*> names_;
   std::set<CellId> texts_;

@@ -57,6 +57,7 @@
 // I18 After a request has returned without a grant, or a watcher has begun, every biased record
 //     concerned has been revoked. It is biased again only inside the shard, and only after that.
 // I19 Unlocked: while a request waits for a name, no holder of the name is kWatched.
+//     `contention_watches` counts the kWatched records of the shard.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 
@@ -148,7 +149,7 @@ struct ShardHeader {
   Shared<uint32_t> watched;      // 28  odd: events go into the watch ring (watch_ring.h)
   Shared<uint64_t> changes;      // 32  incremented by a writer before its first change
   Shared<CellId> publications;   // 40  stack of operations (publication_list.h), linked by `next`
-  uint8_t reserved[4];           // 44
+  Shared<uint32_t> contention_watches;        //  44  index: kWatched records
   Shared<uint64_t> publication_count;         // 48  the count of operations published so far
   Shared<CellId> biased[kMaxBiasedPerShard];  //  56  all biased records; perhaps others, too
   uint8_t reserved2[40];                      // 216

@@ -353,11 +353,17 @@ void ShardRepair::LinkRequests() {
     }
   }
   // I19. The agents read their records again.
+  Shared<uint32_t>& watches = shard_.header().contention_watches;
+  watches.Set(0);
   for (const Request& request : requests_) {
-    const bool is_watched =
-        request.state == CellState::kHeld && request.cell->contention.Get() == Contention::kWatched;
-    if (is_watched && KeepName(request.name).queue_head.Get() != kNoCell) {
-      request.cell->contention.Set(Contention::kReported);
+    Shared<Contention>& contention = request.cell->contention;
+    if (contention.Get() != Contention::kWatched) continue;
+    if (request.state != CellState::kHeld) {
+      contention.Set(Contention::kUnwatched);
+    } else if (KeepName(request.name).queue_head.Get() != kNoCell) {
+      contention.Set(Contention::kReported);
+    } else {
+      watches.Set(watches.Get() + 1);
     }
   }
   // Agents read the heads of their lists without the shard lock: a list must not look empty in

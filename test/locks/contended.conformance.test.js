@@ -69,6 +69,25 @@ describeTwoClients('lock.contended', (clients) => {
     await waiting.release();
   });
 
+  test('does not abort for a permit that is free', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const permit = { mode: 'shared', limit: 2 };
+    const holder = await first.hold(name, permit, REPORTED);
+    const beside = await second.hold(name, permit);
+    let isContended = false;
+    void holder.contended.then(() => (isContended = true));
+    await second.queryOf(name);
+    await first.queryOf(name);
+    expect(isContended).toBe(false);
+    const waiting = await second.request(name, permit);
+    expect(await holder.contended).toMatchObject(CONTENDED);
+    await holder.release();
+    await beside.release();
+    await waiting.granted;
+    await waiting.release();
+  });
+
   test('a lost lock is not contended by requests that wait for its next holder', async () => {
     const { first, second } = clients;
     const name = unique('name');
@@ -134,6 +153,23 @@ describeOneClient('lock.contended in one client', (run) => {
       await isContended;
       handle.release();
       assert.equal(await waiting, 'next');
+    }),
+  );
+
+  test(
+    'many reentrant requests leave no listener behind',
+    run(async ({ locks, assert, name }) => {
+      const warnings = [];
+      const note = ({ name: kind }) => warnings.push(kind);
+      process.on('warning', note);
+      await locks.request(name, { reentrant: true }, async () => {
+        for (let i = 0; i < 20; i += 1) {
+          await locks.request(name, { reentrant: true }, (lock) => lock.contended);
+        }
+      });
+      await new Promise((resolve) => setImmediate(resolve));
+      process.off('warning', note);
+      assert.deepEqual(warnings, []);
     }),
   );
 

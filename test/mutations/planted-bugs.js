@@ -25,14 +25,14 @@ const RULES = [
   {
     name: 'a holder is not notified of a request that waits',
     file: 'src/core/shard_rules.cc',
-    from: '      holder->contention.Set(Contention::kReported);\n      PostEvent(id, *holder);\n',
-    to: '      holder->contention.Set(Contention::kReported);\n',
+    from: '      SetContention(*holder, Contention::kReported);\n      PostEvent(id, *holder);\n',
+    to: '      SetContention(*holder, Contention::kReported);\n',
     tests: ['core_test:ContentionTest*', SIMULATION],
   },
   {
     name: 'a repair forgets the holders that watch for contention',
     file: 'src/segment/repair.cc',
-    from: '      request.cell->contention.Set(Contention::kReported);\n',
+    from: '      contention.Set(Contention::kReported);\n',
     to: '      (void)request;\n',
     tests: ['core_test:*CrashImages*'],
   },

@@ -577,8 +577,8 @@ class BrokerBackend {
   watchContention(request) {
     const entry = this.#requests.find(request);
     if (entry === undefined || entry.watchesContention) return false;
-    entry.watchesContention = true;
     this.#link.send(['k', entry.number]);
+    entry.watchesContention = true; // not before: at the end of the stack a call throws
     return false;
   }
 

@@ -468,7 +468,7 @@ class NameLock {
   async #tryEnter(request) {
     if (request.steal) return this.#steal(request);
     const { maxPending } = request;
-    if (maxPending < Infinity && isCounted(request)) return this.#enterCounted(request);
+    const mayQueue = maxPending > 0 && !isCounted(request);
     const { heldExclusive, held, queue } = this.#keys;
     const mustBeEmpty =
       request.class === 's'
@@ -477,10 +477,12 @@ class NameLock {
     const answer = await this.#session.change(
       mustBeEmpty.map(isEmpty),
       [this.#putHeld(request)],
-      maxPending === 0 ? [] : [this.#putQueue(request)],
+      mayQueue ? [this.#putQueue(request)] : [],
       () => this.#find(request),
     );
-    return toEntered(answer, maxPending === 0 ? OVER : WAITING);
+    const entered = toEntered(answer, mayQueue ? WAITING : OVER);
+    const isRefused = entered.phase === OVER && isCounted(request);
+    return isRefused ? this.#enterCounted(request) : entered;
   }
 
   /**
@@ -501,7 +503,7 @@ class NameLock {
             [isEmpty(heldExclusive), isEmpty(queue), areNoneSince(heldShared, revision)],
             this.#putHeld,
           ]
-        : [[areNoneSince(queue, revision)], this.#putQueue];
+        : [request.maxPending === Infinity ? [] : [areNoneSince(queue, revision)], this.#putQueue];
       const find = () => this.#find(request);
       const answer = await this.#session.change(compare, [op.call(this, request)], [], find);
       if ('phase' in answer) return answer;

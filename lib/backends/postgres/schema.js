@@ -65,7 +65,7 @@ const { createHash } = require('node:crypto');
 // JSON, or as @<id> if it is too long: then event(id) returns it.
 
 /** Of the tables and of these invariants: all programs need the same one. */
-const VERSION = 2;
+const VERSION = 3;
 
 const TABLES = `
 CREATE SCHEMA IF NOT EXISTS holdfast;
@@ -446,6 +446,7 @@ DECLARE
   blocker int := 0;
   limit_at timestamptz; -- of the holders
   has_died boolean; -- one of the holders
+  has_watch boolean := false; -- a holder is notified when a request waits
   stolen bigint;
   is_granted boolean := in_epoch <> 0;
   serial bigint;
@@ -477,8 +478,8 @@ BEGIN
       EXIT WHEN is_granted;
       IF ahead.state = 'h' AND ahead.mode = 's' THEN
         SELECT min(r.hold_until), bool_or(NOT functions.alive(r.session, own)),
-          (array_agg(r.session ORDER BY r.ticket))[1]
-        INTO limit_at, has_died, blocker FROM holdfast.requests r
+          (array_agg(r.session ORDER BY r.ticket))[1], bool_or(r.watched)
+        INTO limit_at, has_died, blocker, has_watch FROM holdfast.requests r
         WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
           AND r.state = 'h';
       ELSE
@@ -493,13 +494,14 @@ BEGIN
           floor_ticket := head.ticket; -- a stealer goes behind it
         END IF;
         limit_at := head.hold_until;
+        has_watch := ahead.state = 'h' AND ahead.watched;
         has_died := head.state = 'w' OR NOT functions.alive(head.session, own);
         -- Between a row of another session and the holder is the watcher.
         blocker := CASE WHEN ahead.session = head.session THEN head.session ELSE 0 END;
       END IF;
       -- A request is not refused for others that have died at the head of the queue, either.
       EXIT WHEN attempt = 2 OR NOT (
-        has_died OR (limit_at <= clock_timestamp()) IS TRUE OR in_max_pending < 2147483647
+        has_died OR (limit_at <= clock_timestamp()) IS TRUE OR in_max_pending = 0
       );
       EXIT WHEN NOT functions.tidy(in_bucket, in_key, own, in_epoch);
       is_granted := in_epoch <> 0;
@@ -546,17 +548,15 @@ BEGIN
     RETURN concat_ws(' ', 'g', new_token, serial);
   END IF;
   -- Behind another waiting row the holders were notified before.
-  IF NOT in_steal THEN
-    IF ahead.state = 'h' AND (ahead.watched OR ahead.mode = 's') THEN
-      FOR head IN
-        UPDATE holdfast.requests r SET watched = false
-        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= floor_ticket
-          AND r.state = 'h' AND r.watched
-        RETURNING r.session, r.number
-      LOOP
-        PERFORM pg_notify('holdfast_' || head.session, 'c ' || head.number);
-      END LOOP;
-    END IF;
+  IF has_watch THEN
+    FOR head IN
+      UPDATE holdfast.requests r SET watched = false
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= floor_ticket
+        AND r.state = 'h' AND r.watched
+      RETURNING r.session, r.number
+    LOOP
+      PERFORM pg_notify('holdfast_' || head.session, 'c ' || head.number);
+    END LOOP;
   END IF;
   RETURN CASE WHEN blocker IN (0, own) THEN 'w 0 ' || serial ELSE concat_ws(
     ' ', 'w', blocker, serial, extract(epoch FROM limit_at - clock_timestamp()) * 1000

@@ -336,7 +336,11 @@ class PostgresSession {
     const report = (/** @type {any[][]} */ [[isContended]]) => {
       if (isContended) this.#onContended(entry);
     };
-    void this.#query(CONTENTION, [bucket, entry.key, own, entry.number]).then(report, ignore);
+    // The server has refused the call.
+    const retry = () => {
+      if (!this.isOver) setTimeout(() => this.watchContention(request), SWEEP_MS).unref();
+    };
+    void this.#query(CONTENTION, [bucket, entry.key, own, entry.number]).then(report, retry);
   }
 
   /** @param {Entry} entry */

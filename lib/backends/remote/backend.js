@@ -355,8 +355,8 @@ class RemoteBackend {
   watchContention(request) {
     const entry = this.#requests.find(request);
     if (entry === undefined || entry.watchesContention) return false;
-    entry.watchesContention = true;
     this.#link.post({ type: 'watchContention', number: entry.number });
+    entry.watchesContention = true; // not before: at the end of the stack a call throws
     return false;
   }
 

@@ -1,5 +1,4 @@
 // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
-#include "core/blockers.h"
 #include "core/lock_table.h"
 #include "support/lock_table_test.h"
 #include "support/table_image.h"
@@ -166,15 +165,12 @@ TEST_F(LockTableMaxPending, LeavesNoTraceWhenItMissed) {
   EXPECT_TRUE(TakeTableImage(machine) == before);
 }
 
-// The caller reaps the dead among them, and tries again.
-TEST_F(LockTableMaxPending, NamesAllProcessesThatAreInTheWay) {
+// The caller watches it. Every other waiter is watched by the one behind it.
+TEST_F(LockTableMaxPending, NamesTheLastProcessThatWaits) {
+  Request(a, u"n");
   Request(a, u"n");
   Request(b, u"n");
-  EXPECT_TRUE(Request(c, u"n", Few(1)).blocker.several);
-  core::LockTable lock_table = c.lock_table();
-  const auto processes = core::ProcessesOf(lock_table, NameOf(u"n"), kShardTimeoutNs);
-  ASSERT_TRUE(processes.ok());
-  EXPECT_EQ(*processes, (std::vector<segment::ProcessRef>{p, q}));
+  EXPECT_EQ(Request(c, u"n", Few(1)).blocker.process, q);
 }
 
 class LockTableSteal : public LockTableTest {};

@@ -279,21 +279,14 @@ TEST_F(IfAvailable, IsGrantedTheSeatOfADeadHolderAmongSeveral) {
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kGranted);
 }
 
-// A dead process that waits must not make the queue too long.
-TEST_F(IfAvailable, OfARequestThatMayWaitADeadWaiterCountsAsGone) {
+// A request that is refused watches the last process of the queue.
+TEST_F(NoWait, ADeadWaiterIsNotCountedOnceItsDeathIsNoticed) {
   const std::unique_ptr<Agent> other = Open();
   ASSERT_EQ(Request(*other).outcome, RequestOutcome::kGranted);
   DieWith(1);
   core::RequestParams few;
   few.max_pending = 1;
-  const Agent::Answer answer = Request(*agent_, few);
-  ASSERT_EQ(answer.outcome, RequestOutcome::kQueued);
-  std::vector<RequestEvent> events;
-  while (agent_->RecordOf(answer.id).cell == segment::kNoCell && events.empty()) {
-    agent_->TakeEvents(events);
-    std::this_thread::yield();
-  }
-  EXPECT_TRUE(events.empty());
+  while (Request(*agent_, few).outcome == RequestOutcome::kMissed) std::this_thread::yield();
   EXPECT_EQ(Request(*other, few).outcome, RequestOutcome::kMissed);
 }
 

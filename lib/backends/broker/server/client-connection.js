@@ -338,6 +338,8 @@ class ClientConnection {
     else if (kind === 'hello') this.#handshake(rest[0], rest[1]);
     else if (this.session !== undefined) this.#step(kind, rest);
     else if (kind === '?') this.#earlyCalls.push(rest);
+    else if (kind === 'k')
+      return; // it follows a hello that was refused
     else throw new WireError('a message before hello');
   }
 
