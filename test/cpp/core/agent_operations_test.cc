@@ -1,5 +1,6 @@
 // The use of its operation cells by an agent of the real platform.
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <chrono>
 #include <memory>
@@ -275,6 +276,22 @@ TEST_F(AgentOperations, AreAnsweredThoughTheCombinerDiesAtOnceBeforeItAnswers) {
   agent_->TakeEvents(events);
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kGranted);
+  Unlock();
+}
+
+// The notice to the holder is in its list, and nothing rings it: its process watches the combiner.
+TEST_F(AgentOperations, OfARequestThatWaitsRingTheHolderThoughTheCombinerDies) {
+  const auto holder = *core::Agent::Open(SmallBucketIn(directory_), {3, 3});
+  const core::Agent::Answer held = Request(*holder);
+  ASSERT_EQ(held.outcome, core::RequestOutcome::kGranted);
+  ASSERT_FALSE(holder->WatchContention(held.id));
+  Lock();
+  ASSERT_EQ(Request(), core::RequestOutcome::kQueued);
+  ASSERT_TRUE(holder->GoToSleep());
+  ExecuteAndDie();
+  EXPECT_TRUE(Answers().empty());
+  pollfd doorbell{holder->doorbell_fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&doorbell, 1, -1), 1);
   Unlock();
 }
 

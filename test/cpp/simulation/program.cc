@@ -170,10 +170,14 @@ void Program::Hold(uint32_t id, Mine& mine, uint64_t token) {
   mine.until_ns = World::kForever;
 }
 
-// It holds the lock until another request waits. If one did, the notice was lost.
+// It holds the lock until another request waits. If one did, the notice was lost, unless the shard
+// is locked or has to be repaired: then the notice follows.
 void Program::CheckThatNoRequestWaits(uint32_t id) {
-  const bool is_contended = agent_->WatchContention(id);
-  if (!world_.IsGhost() && is_contended && !agent_->HasEvents()) {
+  if (!agent_->WatchContention(id)) return;
+  const std::u16string units = SimulatedName(mine_.at(id).name);
+  const segment::ResourceName name(units.data(), static_cast<uint32_t>(units.size()));
+  const bool is_readable = agent_->HoldersOf(name, 1).ok();
+  if (!world_.IsGhost() && is_readable && !agent_->HasEvents()) {
     Fail("was not notified of a request that waits");
   }
 }
