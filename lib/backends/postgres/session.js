@@ -184,6 +184,8 @@ class PostgresSession {
   #epoch = NO_GRANTS;
   /** @type {Map<number, Entry>} */
   #entries = new Map();
+  /** Those with a blocker; the first one decides for which session to wait. @type {Set<Entry>} */
+  #watchers = new Set();
   /** @type {Map<string, string>} the last ticket that an exclusive request held, by key */
   #floors = new Map();
   /** @type {Job[]} that wait for the connection */
@@ -304,7 +306,7 @@ class PostgresSession {
     const entry = this.#entries.get(request.number);
     if (entry === undefined) return;
     entry.isLeaving = true;
-    entry.blocker = 0;
+    this.#setBlocker(entry, 0);
     this.#leave(entry, why, (reason) => {
       this.#forget(entry);
       this.#host.onLeft(request, reason);
@@ -583,12 +585,11 @@ class PostgresSession {
   #onGranted(entry, token) {
     if (entry.isHeld) return;
     entry.isHeld = true;
-    entry.blocker = 0;
+    this.#setBlocker(entry, 0);
     this.#noteFloor(entry);
     const { request, earlyLoss } = entry;
     const { holdLimit = 0 } = request.message.extras ?? {};
     if (holdLimit > 0) this.#expireAfter(entry.key, holdLimit);
-    this.#chooseTarget();
     this.#host.onGranted(request, token);
     if (earlyLoss !== undefined) this.#onLost(entry, earlyLoss);
   }
@@ -618,9 +619,8 @@ class PostgresSession {
    */
   #onBlocked(entry, session, limitMs) {
     if (entry.isLeaving || entry.isHeld) return;
-    entry.blocker = session;
     if (limitMs !== undefined) this.#expireAfter(entry.key, Number(limitMs));
-    this.#chooseTarget();
+    this.#setBlocker(entry, session);
   }
 
   /** The next requests of the name start their search here. @param {Entry} entry  granted */
@@ -636,24 +636,22 @@ class PostgresSession {
   /** @param {Entry} entry */
   #forget(entry) {
     if (this.#entries.get(entry.number) === entry) this.#entries.delete(entry.number);
-    this.#chooseTarget();
+    this.#setBlocker(entry, 0);
   }
 
-  /** The oldest watcher decides for which session to wait. */
-  #chooseTarget() {
-    const { target } = this.#deaths;
-    for (const { blocker } of this.#entries.values()) {
-      if (!blocker) continue;
-      this.#deaths.target = blocker;
-      return;
-    }
-    if (target !== 0) this.#deaths.target = 0;
+  /** @param {Entry} entry @param {number} session */
+  #setBlocker(entry, session) {
+    entry.blocker = session;
+    if (session === 0) this.#watchers.delete(entry);
+    else this.#watchers.add(entry);
+    const [first] = this.#watchers;
+    this.#deaths.target = first?.blocker ?? 0;
   }
 
   /** @param {number} session  whose advisory lock is free */
   async #bury(session) {
-    for (const entry of this.#entries.values()) {
-      if (entry.blocker === session) entry.blocker = 0;
+    for (const entry of this.#watchers) {
+      if (entry.blocker === session) this.#setBlocker(entry, 0);
     }
     const [bucket, own, epoch] = this.#own;
     try {
@@ -663,7 +661,6 @@ class PostgresSession {
     } catch {
       // The sweep finds it again.
     }
-    this.#chooseTarget();
   }
 
   async #sweep() {
