@@ -19,6 +19,7 @@ beforeAll(async () => {
   writeFileSync(file, rule + readFileSync(file, 'utf8'));
   const client = await server.connect();
   for (const statement of [
+    "SET password_encryption TO 'scram-sha-256'", // the default since 14
     'SELECT pg_reload_conf()',
     "CREATE ROLE secret LOGIN PASSWORD 'right'",
     'CREATE ROLE plain LOGIN',

@@ -27,6 +27,7 @@ beforeAll(async () => {
   const rule = 'host all token 127.0.0.1/32 scram-sha-256\n';
   writeFileSync(file, rule + readFileSync(file, 'utf8'));
   admin = await server.connect();
+  await admin.query("SET password_encryption TO 'scram-sha-256'"); // the default since 14
   await admin.query("CREATE ROLE token LOGIN PASSWORD 'right'");
   await admin.query('CREATE DATABASE tokens OWNER token');
   await admin.query('SELECT pg_reload_conf()');
