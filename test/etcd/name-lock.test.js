@@ -204,7 +204,7 @@ describe('a long queue', () => {
 });
 
 describe('shared requests at the front', () => {
-  test('of several sessions are granted at once, and a session gets its own in their order', async () => {
+  test('of several sessions are granted at once, and in their order in each', async () => {
     const first = session.request(1);
     await settle();
     const third = new PlayedSession(etcd, '9');
@@ -421,6 +421,36 @@ describe('a grant by another session', () => {
   test.each([true, false])('counts, whether the entry is answered before: %s', async (isBefore) => {
     await waitFor(isBefore);
     expect(session.notices).toEqual(['queued 2', 'granted 2']);
+  });
+
+  test('whose notice is late comes before a later one by its own session', async () => {
+    const first = other.request(1);
+    await settle();
+    session.request(2, shared);
+    await settle();
+    session.request(3, shared);
+    await settle();
+    const fourth = session.request(4);
+    await settle();
+    const late = [];
+    const onNotice = session.lock.onNotice.bind(session.lock);
+    session.lock.onNotice = (...notice) => late.push(notice);
+    other.changes = [];
+    other.lock.end(first);
+    await settle();
+    for (let i = 0; i < 2; i += 1) {
+      const [{ carryOut, resolve }] = other.changes.splice(0); // the release, the grant of 2
+      resolve(carryOut());
+      await settle();
+    }
+    session.lock.end(fourth);
+    await settle();
+    for (const notice of late) onNotice(...notice);
+    await settle();
+    expect(session.notices.filter((it) => it.startsWith('granted'))).toEqual([
+      'granted 2',
+      'granted 3',
+    ]);
   });
 
   test('of an earlier request with the same id is none', async () => {

@@ -262,7 +262,7 @@ class NameLock {
     } else if (request.phase === NEW && granted !== undefined) {
       request.early = { created: granted, token: revision };
     } else if (request.phase === WAITING && request.created === granted) {
-      this.#hold(request, revision);
+      this.#holdInOrder(request, revision);
     } else if (granted === undefined) {
       this.reread();
     }
@@ -623,7 +623,7 @@ class NameLock {
       const { succeeded, responses } = answers[0].response_txn;
       if (!succeeded) return { isHandedOff: false, answers: responses };
       const own = this.#ownOf(next);
-      if (own !== undefined) this.#hold(own, revision);
+      if (own !== undefined) this.#holdInOrder(own, revision);
       return { isHandedOff: true, answers };
     } catch (error) {
       const { isForSpace, isLeaseGone } = /** @type {EtcdError} */ (error);
@@ -692,7 +692,7 @@ class NameLock {
     if (this.#waiting.size === requests.length) this.#checkLater();
     for (const request of requests) {
       const { created, token } = request.early;
-      if (created === revision) this.#hold(request, token);
+      if (created === revision) this.#holdInOrder(request, token);
     }
   }
 
@@ -710,6 +710,18 @@ class NameLock {
     if (!request.isEnding) this.#host.onGranted(request); // otherwise a step follows that releases
     if (request.stolenToken === revision) this.#lose(request);
     else this.#limitHold(request);
+  }
+
+  /**
+   * The requests of this session that are ahead have left the queue, too (E2). If another session
+   * has granted them, and their notices are late, they come first: shared requests can be.
+   * @param {EtcdRequest} request  that waits
+   * @param {string} revision
+   */
+  #holdInOrder(request, revision) {
+    const [first] = this.#waiting;
+    if (first === request) this.#hold(request, revision);
+    else this.reread();
   }
 
   /** @param {EtcdRequest} request */
@@ -746,14 +758,10 @@ class NameLock {
    */
   #update(request, found) {
     if (request.phase === OVER) return;
-    if (found?.phase === WAITING) {
-      request.created = found.revision;
-    } else if (request.phase === WAITING) {
-      this.#hold(request, found?.revision ?? request.created);
-      if (found === undefined) this.#lose(request);
-    } else if (found === undefined) {
-      this.#lose(request);
-    }
+    if (found?.phase === WAITING) request.created = found.revision;
+    else if (request.phase === WAITING)
+      this.#holdInOrder(request, found?.revision ?? request.created);
+    if (found === undefined && this.#held.has(request)) this.#lose(request);
   }
 
   /** The notice of a grant may have been faster than the answer. @param {Waiter[]} heads */
@@ -801,7 +809,7 @@ class NameLock {
   }
 
   /**
-   * Shared requests. A session gets its own one after the other, so in their order.
+   * Grants shared requests: for one session one after the other, so that it receives them in order.
    * @param {Waiter[]} heads
    * @returns {Promise<boolean>} false: some are not there any more
    */
@@ -855,7 +863,7 @@ class NameLock {
     const failure = own === undefined ? [] : this.#readOwn(own);
     const answer = await this.#session.change(compare, ops, failure, recover);
     if (own === undefined) return answer.succeeded === true; // in doubt: the front is read again
-    if (answer.succeeded) this.#hold(own, answer.revision);
+    if (answer.succeeded) this.#holdInOrder(own, answer.revision);
     else this.#update(own, 'found' in answer ? answer.found : toFound(answer.responses));
     return own.phase === HELD;
   }
