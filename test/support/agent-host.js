@@ -58,7 +58,7 @@ class AgentHost {
     if (backend === 'local') return { backend: new LocalBackend(this.#localTable) };
     if (backend === 'broker') return { backend: new BrokerBackend({ directory, bucket }) };
     if (backend === 'etcd') {
-      return { url: `${process.env.HOLDFAST_TEST_ETCD}/${basename(directory)}`, bucket };
+      return { url: `${process.env.HOLDFAST_TEST_ETCD}/${basename(directory)}?ttl=5`, bucket };
     }
     if (backend === 'postgres') {
       return {
