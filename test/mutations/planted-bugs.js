@@ -34,7 +34,7 @@ const RULES = [
     file: 'src/segment/repair.cc',
     from: '      contention.Set(Contention::kReported);\n',
     to: '      (void)request;\n',
-    tests: ['core_test:*CrashImages*'],
+    tests: ['core_test:*PublicationCrashes*'],
   },
   {
     name: 'a deferred watch for contention posts no notice',

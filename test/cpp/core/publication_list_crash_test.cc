@@ -170,6 +170,12 @@ std::vector<Case> Cases() {
          s.Put(s.b, kLongName);
        },
        Leave},
+      {"RequestBehindAWatchingHolder",
+       [](Scene& s) {
+         s.Request(s.b, u"x");
+         s.b.WatchContention(1);
+       },
+       [](Scene& s) { s.Put(s.a, u"x"); }, Leave},
       {"RequestThatMisses", [](Scene& s) { s.Request(s.b, u"x"); },
        [](Scene& s) { s.Put(s.a, u"x", kIfAvailable); }, Leave},
       {"EndsThatGrant",
