@@ -73,7 +73,7 @@ export interface LockOptions {
    */
   limit?: number | undefined;
   /**
-   * Maximum number of requests that may wait for the lock already, beyond the standard: 0 to
+   * Maximum number of requests that wait for the lock, this one included; beyond the standard: 0 to
    * 2**31 - 1, or `Infinity` for no limit. If the lock is not free and so many wait, the request rejects with a
    * `QuotaExceededError` at once, and leaves nothing behind; 0: if it would have to wait. The lock
    * table counts where it would queue the request, so the count is exact over all threads and

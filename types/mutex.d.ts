@@ -56,7 +56,7 @@ export interface EnterOptions extends WaitForUnlockOptions {
    */
   label?: string | undefined;
   /**
-   * Maximum number of requests that may wait already, see `LockOptions`.
+   * Maximum number of waiting requests, this one included, see `LockOptions`.
    * @defaultValue Infinity
    */
   maxPending?: number | undefined;

@@ -18,8 +18,8 @@ inline constexpr uint32_t kAnyNumber = UINT32_MAX;
 struct RequestParams {
   uint32_t request_id = 0;  // the agent's own number; every event of the request carries it
   LockMode mode = LockMode::kExclusive;
-  // The most requests that may wait already, if this one would have to wait; otherwise it is
-  // missed. 0: with ifAvailable.
+  // If this request would have to wait: the most that may wait then, itself included; otherwise it
+  // is missed. 0: with ifAvailable.
   uint32_t max_pending = kAnyNumber;
   bool steal = false;
   uint32_t limit = 0;               // with kShared: maximum holders, itself included; 0: none

@@ -181,7 +181,7 @@ class LockEntry {
 }
 
 /**
- * The most requests that may wait before this one.
+ * The most requests that may wait, this one included.
  * @param {Request} request
  */
 const maxPendingOf = ({ ifAvailable, extras }) =>

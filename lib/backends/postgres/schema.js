@@ -422,7 +422,7 @@ BEGIN
 END $$;
 
 -- Standard: Web Locks, "request a lock". in_steal: exclusive. in_max_pending: the most living
--- requests that may wait before it; 2147483647: any number; 0: with ifAvailable.
+-- requests that may wait, itself included; 2147483647: any number; 0: with ifAvailable.
 -- in_floor: the ticket of the session's last exclusive request that held the name, or 0. No row of
 -- the name before it lives (invariant 4), and the search passes the dead ones: all since the last
 -- vacuum, and more if a long transaction keeps them. Returns

@@ -23,7 +23,7 @@ class RemoteRequest {
   constructor(message) {
     const { ifAvailable, extras } = message;
     this.message = message;
-    /** The most requests that may wait before it; until it waits itself. */
+    /** The most requests that may wait, itself included; until it waits. */
     this.maxPending = ifAvailable ? 0 : (extras?.maxPending ?? Infinity);
   }
 
