@@ -94,9 +94,10 @@ describe.each([
 
 /**
  * A broker in this process, which no watch notifies.
+ * @param {() => void} [onAccepted]  called for each connection
  * @returns {Promise<{ hasEnded: Promise<unknown> }>}
  */
-async function startUnwatchedBroker() {
+async function startUnwatchedBroker(onAccepted = () => {}) {
   files.ensure();
   const epoch = {
     number: 1,
@@ -104,7 +105,10 @@ async function startUnwatchedBroker() {
     key: 'k'.repeat(64),
     pid: process.pid,
   };
-  const server = net.createServer((socket) => broker.accept(socket));
+  const server = net.createServer((socket) => {
+    broker.accept(socket);
+    onAccepted();
+  });
   const hasEnded = new Promise((resolve) => server.once('close', resolve));
   const broker = new Broker(files, epoch, {
     idleMs: 60_000,
@@ -130,6 +134,20 @@ describe('a broker that no watch has notified, after its folder was removed,', (
       expect(await locks.request('ledger', { ifAvailable: true }, (lock) => lock)).toBeNull();
     });
     for (const manager of [locks, newcomer]) manager.close();
+    await hasEnded;
+  });
+
+  test('knows no request that came with the handshake: the client continues', async () => {
+    let remove = () => {};
+    const { hasEnded } = await startUnwatchedBroker(() => remove());
+    const [locks, other] = [openAt(), openAt()];
+    await other.query();
+    remove = () => {
+      fs.rmSync(files.folder, { recursive: true, force: true });
+      remove = () => {};
+    };
+    expect(await locks.request('ledger', () => 'ran')).toBe('ran');
+    for (const manager of [locks, other]) manager.close();
     await hasEnded;
   });
 

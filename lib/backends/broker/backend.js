@@ -900,10 +900,11 @@ class BrokerBackend {
    * The broker serves no more. If its directory was removed and this agent had nothing in its
    * table, the requests and calls under way go to the next broker, in a new session.
    * @param {Error} error
-   * @param {number} [knownUpTo]  the highest request number in the table; undefined: not removed
+   * @param {number} [knownUpTo]  the highest number of a request that the table has had; undefined:
+   *   the directory was not removed
    */
   #onOver(error, knownUpTo = Infinity) {
-    const isNew = (/** @type {Entry} */ { number }) => number > knownUpTo;
+    const isNew = (/** @type {Entry} */ { number, isHeld }) => number > knownUpTo && !isHeld;
     const hadNothing =
       [...this.#requests.values()].every(isNew) && [...this.#watches].every((it) => !it.isOpen);
     if (knownUpTo === Infinity || !hadNothing) return this.#failAll(error);

@@ -17,7 +17,7 @@ const { createHmac, randomBytes, timingSafeEqual } = require('node:crypto');
  *   p [call, key, items], which go before the items of the answer · a [call, value] ·
  *   x [call, name, message]: no answer · . []: it lives, and reads what the client has sent ·
  *   over [name, message, knownUpTo]: no more is to be had here, and why; with the highest number of
- *   a request in its table if its directory was removed
+ *   a request that its table has had, if its directory was removed
  */
 
 const WIRE_VERSION = 5;

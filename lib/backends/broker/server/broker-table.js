@@ -43,8 +43,10 @@ class Session {
    * @type {Map<number, LockEntry>}
    */
   entries = new Map();
-  /** The highest number of a request so far. */
+  /** The highest number of a request so far: of one that was sent, or was in a handshake. */
   maxId = 0;
+  /** The highest number of a request that this broker, or one before it, has decided on. */
+  enteredUpTo = 0;
   /** Of a request that this broker has decided on, or that the client's own thread has dropped. */
   decidedUpTo = 0;
   /** The highest number of a watch so far. */
@@ -444,6 +446,7 @@ class BrokerTable {
   request(session, fields) {
     const [id, , , t] = fields;
     session.maxId = Math.max(session.maxId, id);
+    session.enteredUpTo = Math.max(session.enteredUpTo, id);
     session.decidedUpTo = Math.max(session.decidedUpTo, id);
     if (!this.#journal.hasRoomFor(bytesOfRequest(fields))) {
       session.send(['e', id, ...NO_ROOM]);
@@ -640,6 +643,7 @@ class BrokerTable {
     if (session === undefined) return;
     const [id] = rest;
     session.maxId = Math.max(session.maxId, id);
+    session.enteredUpTo = Math.max(session.enteredUpTo, id);
     const known = session.entries.get(id);
     if (kind === 'Q') {
       const request = new ClientRequest(/** @type {RequestFields} */ (rest));

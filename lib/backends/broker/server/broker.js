@@ -438,7 +438,7 @@ class Broker {
     this.#isOver = true;
     this.#stepQueue.pause();
     for (const connection of this.#connections) {
-      const knownUpTo = connection.session?.maxId ?? 0;
+      const knownUpTo = connection.session?.enteredUpTo ?? 0;
       connection.sendNow(['over', 'InvalidStateError', REMOVED, knownUpTo]);
     }
     clearTimeout(this.#idleTimer);
