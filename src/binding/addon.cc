@@ -113,6 +113,8 @@ napi_value Init(napi_env env, napi_value exports_value) {
   constant("SHARED", kShared);
   constant("IF_AVAILABLE", kIfAvailable);
   constant("STEAL", kSteal);
+  constant("BACKGROUND", kBackground);
+  constant("USER_BLOCKING", kUserBlocking);
   constant("OUTCOME_BITS", kOutcomeBits);
   constant("QUEUED", static_cast<uint64_t>(core::RequestOutcome::kQueued));
   constant("GRANTED", static_cast<uint64_t>(core::RequestOutcome::kGranted));

@@ -115,6 +115,7 @@ constexpr uint64_t kNearTurnNs = 250'000;
   add("tokenView", &AgentWrap::TokenView);
   add("isHeld", &AgentWrap::IsHeld);
   add("watchContention", &AgentWrap::WatchContention);
+  add("changePriority", &AgentWrap::ChangePriority);
   add("isConnected", &AgentWrap::IsConnected);
   add("readEvents", &AgentWrap::ReadEvents);
   add("readTakenEvents", &AgentWrap::ReadTakenEvents);
@@ -345,11 +346,17 @@ class ShownText {
   size_t length_ = 0;
 };
 
+Priority PriorityIn(uint32_t flags) {
+  if ((flags & kBackground) != 0) return Priority::kBackground;
+  return (flags & kUserBlocking) != 0 ? Priority::kUserBlocking : Priority::kUserVisible;
+}
+
 core::RequestParams ToRequest(uint32_t flags) {
   core::RequestParams request;
   request.mode = (flags & kShared) != 0 ? LockMode::kShared : LockMode::kExclusive;
   if ((flags & kIfAvailable) != 0) request.max_pending = 0;
   request.steal = (flags & kSteal) != 0;
+  request.priority = PriorityIn(flags);
   return request;
 }
 
@@ -505,6 +512,18 @@ napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
   uint32_t id = 0;
   if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
   return ToJs(env, self->agent_ != nullptr && self->agent_->WatchContention(id));
+}
+
+// changePriority(id, flags): of a request that waits; only BACKGROUND and USER_BLOCKING count
+[[gnu::cold]] napi_value AgentWrap::ChangePriority(napi_env env, napi_callback_info info) {
+  const Call<AgentWrap, 2> call(env, info);
+  AgentWrap* const self = call.self();
+  uint32_t id = 0;
+  uint32_t flags = 0;
+  if (self == nullptr || !Read(env, call[0], id) || !Read(env, call[1], flags)) return Quit(env);
+  if (self->agent_ != nullptr) self->agent_->ChangePriority(id, PriorityIn(flags));
+  self->UpdateLoop();
+  return nullptr;
 }
 
 // isLocked(name, least) -> 0 or 1; -1: failed

@@ -25,6 +25,8 @@ namespace holdfast::binding {
 inline constexpr uint32_t kShared = 1;
 inline constexpr uint32_t kIfAvailable = 2;
 inline constexpr uint32_t kSteal = 4;
+inline constexpr uint32_t kBackground = 8;
+inline constexpr uint32_t kUserBlocking = 16;
 
 // request() answers id << kOutcomeBits | outcome, or -1: see lastError().
 inline constexpr uint32_t kOutcomeBits = 2;
@@ -110,6 +112,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::BiasObserve
   static napi_value View(napi_env env, napi_callback_info info);
   static napi_value TokenView(napi_env env, napi_callback_info info);
   static napi_value IsHeld(napi_env env, napi_callback_info info);
+  static napi_value ChangePriority(napi_env env, napi_callback_info info);
   static napi_value WatchContention(napi_env env, napi_callback_info info);
   static napi_value IsConnected(napi_env env, napi_callback_info info);
   static napi_value ReadEvents(napi_env env, napi_callback_info info);

@@ -229,6 +229,43 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
   return is_contended.ok() && *is_contended;
 }
 
+[[gnu::cold]] void Agent::ChangePriority(uint32_t id, Priority priority) {
+  if (id >= entries_.size() || attachment_->IsForkedChild()) return;
+  const EntryState state = entries_[id].state;
+  if (state != EntryState::kQueued && state != EntryState::kArriving) return;
+  priorities_[id] = priority;
+  ApplyPriorities();
+}
+
+// Changes of arriving requests wait for their answers.
+[[gnu::cold]] void Agent::ApplyPriorities() {
+  std::erase_if(priorities_, [this](const auto& change) {
+    const auto [id, priority] = change;
+    const Entry& entry = entries_[id];
+    if (entry.state == EntryState::kArriving) return false;
+    if (entry.state != EntryState::kQueued) return true;
+    const Status changed =
+        attachment_->lock_table().ChangePriority(entry.record, priority, kNoWait);
+    if (changed.code() == StatusCode::kBusy) EnterLater(entry.record.shard);
+    return changed.code() != StatusCode::kBusy;
+  });
+}
+
+// Wakes this agent when the worker has entered the shard: then it is probably free.
+[[gnu::cold]] void Agent::EnterLater(uint32_t shard) {
+  attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
+    StatusCode code = StatusCode::kOk;
+    {
+      WakeQueue wake_queue(attachment->lock_table().segment(), attachment->host());
+      code = attachment->lock_table().Enter(shard, wake_queue, kWorkerTimeoutNs).status().code();
+    }
+    if (code == StatusCode::kBusy) return code;
+    attachment->lock_table().segment().agent(self.index).answered.Exchange(1);
+    attachment->host().Ring(self);
+    return code;
+  });
+}
+
 Loss Agent::EndEntry(uint32_t id, EndReason reason) {
   CellState state = CellState::kFree;
   const Result<CellState> ended =
@@ -312,6 +349,7 @@ uint32_t Agent::TakeEntry() {
 void Agent::FreeEntry(uint32_t id) {
   if (entries_[id].state == EntryState::kBiased) biased_slots_.Free(id);
   ForgetHold(entries_[id]);
+  if (!priorities_.empty()) priorities_.erase(id);
   SetState(id, EntryState::kFree);
   --in_use_;
   free_ids_.push_back(id);
@@ -492,6 +530,7 @@ std::u16string_view CutText(std::u16string_view text) { return text.substr(0, Te
 void WriteRequest(OperationCell& cell, const RequestParams& request) {
   cell.mode.Set(static_cast<uint8_t>(request.mode));
   cell.steals.Set(request.steal ? 1 : 0);
+  cell.reason.Set(static_cast<uint8_t>(request.priority));
   cell.argument.Set(request.max_pending);
   cell.limit.Set(request.limit);
   cell.hold_limit_ns.Set(request.hold_limit_ns);
@@ -702,6 +741,7 @@ void Agent::ReadAnswers(std::vector<RequestEvent>& events) {
       ReadAnswer(operations[i], events);
     }
   }
+  if (!priorities_.empty()) ApplyPriorities();
 }
 
 void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& events) {

@@ -169,6 +169,10 @@ class Agent {
   // shard is locked, one event comes when another request waits.
   bool WatchContention(uint32_t id);
 
+  // Moves a waiting request to the position of its new priority. If the shard is locked, or has not
+  // executed the request yet, this happens soon.
+  void ChangePriority(uint32_t id, Priority priority);
+
   // Like End(), but no event follows in any case.
   void Abandon(uint32_t id, EndReason ending);
   // A biased record counts as held: its record alone says whether it is held.
@@ -345,6 +349,8 @@ class Agent {
   void ReadAnswer(const Operation& operation, std::vector<RequestEvent>& events);
   Result<RequestReply> AnswerMiss(const Operation& operation, const RequestReply& reply);
   void EndRecord(const RecordRef& record);
+  void ApplyPriorities();
+  void EnterLater(uint32_t shard);
   void LeaveToParent();
   uint32_t TakeEntry();
   void FreeEntry(uint32_t id);
@@ -386,6 +392,7 @@ class Agent {
   std::map<uint32_t, std::shared_ptr<DeferredEntry>>
       deferred_entries_;                     // of the background worker, by shard
   std::map<uint32_t, Postponed> postponed_;  // by id
+  std::map<uint32_t, Priority> priorities_;  // by id: changes that are not in effect yet
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;

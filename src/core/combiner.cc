@@ -50,6 +50,7 @@ RequestParams RequestParamsFrom(const OperationCell& operation,
                      : LockMode::kExclusive;
   request.max_pending = operation.argument.Get();
   request.steal = operation.steals.Get() != 0;
+  request.priority = ToPriority(operation.reason.Get());
   request.limit = operation.limit.Get();
   request.hold_limit_ns = operation.hold_limit_ns.Get();
   request.label = texts.label;

@@ -203,6 +203,18 @@ Result<bool> LockTable::EndOrBias(const RecordRef& record, uint64_t timeout_ns, 
          ShardRules(view, wake_queue).WatchContention(record.cell, *request, posts);
 }
 
+[[gnu::cold]] Status LockTable::ChangePriority(const RecordRef& record, Priority priority,
+                                               uint64_t timeout_ns) {
+  WakeQueue wake_queue(segment_, host_);
+  Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
+  if (!lock.ok()) return lock.status();
+  const ShardView view(segment_, record.shard);
+  RequestCell* const request = RequestOf(view, record);
+  if (request == nullptr) return Status();
+  ShardRules(view, wake_queue).ChangePriority(record.cell, *request, priority);
+  return view.header().dirty.Get() == 0 ? Status() : Broken();
+}
+
 // A busy shard does not keep the others from being processed.
 [[gnu::cold]] Status LockTable::TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
                                                EndReason reason, bool has_operations) {

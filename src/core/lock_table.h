@@ -56,6 +56,9 @@ class LockTable final : public segment::PublicationHandler {
   // See ShardRules.
   Result<bool> WatchContention(const RecordRef& record, bool posts, uint64_t timeout_ns);
 
+  // See ShardRules. The record may have gone.
+  Status ChangePriority(const RecordRef& record, Priority priority, uint64_t timeout_ns);
+
   // Puts an operation into the publication list of its shard, for the owner of the shard lock. If
   // the shard has become free, executes the publication list. Never waits.
   void Publish(segment::CellId id, segment::OperationCell& operation);

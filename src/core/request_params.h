@@ -9,6 +9,7 @@
 #include "segment/layout.h"
 #include "segment/lock_mode.h"
 #include "segment/owner.h"
+#include "segment/priority.h"
 
 namespace holdfast::core {
 
@@ -22,6 +23,7 @@ struct RequestParams {
   // is missed. 0: with ifAvailable.
   uint32_t max_pending = kAnyNumber;
   bool steal = false;
+  Priority priority = Priority::kUserVisible;
   uint32_t limit = 0;               // with kShared: maximum holders, itself included; 0: none
   uint64_t hold_limit_ns = 0;       // from the grant on; 0: none
   std::u16string_view label{};      // for display; cut at kMaxLabelUnits

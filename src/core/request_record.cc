@@ -19,10 +19,10 @@ namespace {
 
 // False: corrupted.
 bool WriteText(const ShardView& shard, CellId id, std::u16string_view text, Shared<CellId>& first,
-               Shared<uint32_t>& stored_length) {
+               Shared<uint8_t>& stored_length) {
   if (text.empty()) return true;
   const uint32_t length = TextLength(text);
-  stored_length.Set(length);
+  stored_length.Set(static_cast<uint8_t>(length));
   return TextPieces(shard, id).Write(text.data(), length, first);
 }
 
@@ -50,6 +50,7 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
   record.limit.Set(request.limit);
   record.hold_limit_ns.Set(request.hold_limit_ns);
   record.requested_ms.Set(request.now_ms);
+  record.queue_position.Set(segment::QueuePosition{ticket, 0, request.priority}.ToWord());
   record.enclosing_token.Set(request.enclosing_token);
   record.label.Set(kNoCell);
   record.call_site.Set(kNoCell);

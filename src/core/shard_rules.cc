@@ -21,6 +21,7 @@ using segment::kNoCell;
 using segment::LockEvent;
 using segment::NameCell;
 using segment::NameTable;
+using segment::QueuePosition;
 using segment::RecordPool;
 using segment::RequestCell;
 using segment::RequestList;
@@ -39,6 +40,21 @@ bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell;
 bool HasCounted(const NameCell& name) {
   return name.held_exclusive.Get() + name.held_shared.Get() != 0;
 }
+
+QueuePosition PositionOf(const RequestCell& request) {
+  return QueuePosition::FromWord(request.queue_position.Get());
+}
+
+// Whether a request of this priority and age may go before a waiting one.
+bool MayPass(Priority priority, uint64_t ticket, const RequestCell& waiting) {
+  const QueuePosition position = PositionOf(waiting);
+  const bool is_older = ticket < waiting.ticket.Get();
+  if (priority == position.priority) return is_older;
+  return priority > position.priority && (is_older || position.overtakes < segment::kMaxOvertakes);
+}
+
+// Younger than every request so far.
+constexpr uint64_t kNewTicket = UINT64_MAX;
 
 // For a WatchRingWriter.
 constexpr bool kRoutine = false;
@@ -66,10 +82,12 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
   NameTable::Found found = names.Find(name);
   if (found.corrupted) return reply;
   if (found.cell != nullptr && !HasCounted(*found.cell)) Settle(*found.cell);
-  const bool is_first = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
+  const bool is_alone = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
+  const bool is_first =
+      is_alone || PredecessorOf(*found.cell, request.priority, kNewTicket) == kNoCell;
   const HeldCounts held = found.cell == nullptr ? HeldCounts{} : CountsOf(*found.cell);
   const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held, request.limit);
-  if (!is_granted && is_first && HasNoHolder(*found.cell)) {
+  if (!is_granted && is_alone && HasNoHolder(*found.cell)) {
     shard_.MarkCorrupted();
     return reply;
   }
@@ -97,12 +115,14 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
     if (request.steal) {
       Steal(id, record, *found.cell);
     } else {
+      if (!is_alone) PassWaiting(*found.cell, kNoCell, record);
       const WatchRingWriter note(shard_, kRoutine);
       // A death before this store leaves a free cell; after it, a held lock, whatever the links
       // are.
       record.state.Publish(CellState::kHeld);
       note.Write(wake_queue_.host(), LockEvent::kGranted, record, *found.cell);
       AddHeld(id, record, *found.cell);
+      if (!is_alone && request.hold_limit_ns != 0) ReportHoldLimit(*found.cell);
     }
     reply.outcome = RequestOutcome::kGranted;
     reply.token = record.token.Get();
@@ -135,9 +155,88 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
   const WatchRingWriter note(shard_, kRoutine);
   request.state.Publish(CellState::kWaiting);
   note.Write(wake_queue_.host(), LockEvent::kQueued, request, name);
+  const bool is_alone = name.queue_head.Get() == kNoCell;
+  if (PutInQueue(id, request, name) && is_alone) ReportContention(name);
+}
+
+CellId ShardRules::PredecessorOf(const NameCell& name, Priority priority, uint64_t ticket) const {
+  CellId id = name.queue_tail.Get();
+  for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
+    const RequestCell* const waiting = shard_.RequestAt(id);
+    if (waiting == nullptr || !MayPass(priority, ticket, *waiting)) return id;
+    id = waiting->previous.Get();
+  }
+  return id;
+}
+
+// Gives larger orders to all behind `predecessor`, the last one first, and then to the request.
+[[gnu::cold]] void ShardRules::PassWaiting(const NameCell& name, CellId predecessor,
+                                           RequestCell& request) {
+  uint64_t passed = 0;
+  for (CellId id = name.queue_tail.Get(); id != predecessor && passed <= shard_.MaxCells();) {
+    const RequestCell* const waiting = shard_.RequestAt(id);
+    if (waiting == nullptr) return shard_.MarkCorrupted();
+    id = waiting->previous.Get();
+    ++passed;
+  }
+  const uint64_t order = shard_.header().last_ticket.Get() + 1;
+  shard_.header().last_ticket.Set(order + passed);
+  QueuePosition own = PositionOf(request);
+  CellId id = name.queue_tail.Get();
+  for (; passed > 0; --passed) {
+    RequestCell* const waiting = shard_.RequestAt(id);
+    if (waiting == nullptr) return shard_.MarkCorrupted();
+    QueuePosition position = PositionOf(*waiting);
+    position.order = order + passed;
+    const bool is_overtaken = own.priority > position.priority &&
+                              waiting->ticket.Get() < request.ticket.Get();
+    if (is_overtaken) ++position.overtakes;
+    waiting->queue_position.Set(position.ToWord());
+    id = waiting->previous.Get();
+  }
+  own.order = order;
+  request.queue_position.Set(own.ToWord());
+}
+
+bool ShardRules::PutInQueue(CellId id, RequestCell& request, NameCell& name) {
   RequestList queue = RequestList::Queue(shard_, name);
-  const bool is_first = queue.IsEmpty();
-  if (queue.Append(id, request) && is_first) ReportContention(name);
+  const QueuePosition own = PositionOf(request);
+  const CellId predecessor = PredecessorOf(name, own.priority, request.ticket.Get());
+  const bool is_newest = own.order == shard_.header().last_ticket.Get();
+  if (predecessor == queue.Last() && is_newest) return queue.Append(id, request);
+  PassWaiting(name, predecessor, request);
+  if (!queue.InsertBehind(predecessor, id, request)) return false;
+  ReportPassed(request, name);
+  return true;
+}
+
+// Those behind it may not know of its hold limit, and the first of them has a new blocker.
+[[gnu::cold]] void ShardRules::ReportPassed(const RequestCell& request, const NameCell& name) {
+  if (request.hold_limit_ns.Get() != 0) ReportHoldLimit(name);
+  const RequestCell* const next = shard_.RequestAt(request.next.Get());
+  if (next != nullptr) PostIfBlockerChanged(request.next.Get());
+}
+
+// A death between two of these stores leaves the old position or the new one.
+[[gnu::cold]] void ShardRules::ChangePriority(CellId id, RequestCell& request, Priority priority) {
+  QueuePosition position = PositionOf(request);
+  if (position.priority == priority) return;
+  position.priority = priority;
+  request.queue_position.Set(position.ToWord());
+  const CellId name_id = request.name.Get();
+  NameCell* const name = shard_.NameAt(name_id);
+  if (request.state.Get() != CellState::kWaiting) return;
+  if (name == nullptr) return shard_.MarkCorrupted();
+  const CellId follower = request.next.Get();
+  if (!RequestList::Queue(shard_, *name).Remove(id, request)) return;
+  if (!PutInQueue(id, request, *name)) return;
+  ProcessLockRequestQueue(name_id);
+  for (const CellId changed : {follower, id}) {
+    const RequestCell* const waiting = shard_.RequestAt(changed);
+    if (waiting != nullptr && waiting->state.Get() == CellState::kWaiting) {
+      PostIfBlockerChanged(changed);
+    }
+  }
 }
 
 // A death in between leaves a holder to notify, and a repair notifies it (I19).
@@ -418,7 +517,9 @@ bool ShardRules::MayBeBiased(const RequestCell& request, const NameCell& name) c
          name.queue_head.Get() == kNoCell && request.event_next.Get() == segment::kNotLinked &&
          request.label.Get() == kNoCell && request.call_site.Get() == kNoCell &&
          request.limit.Get() == 0 && request.hold_limit_ns.Get() == 0 &&
-         request.enclosing_token.Get() == 0 && request.contention.Get() == Contention::kUnwatched;
+         request.enclosing_token.Get() == 0 &&
+         PositionOf(request).priority == Priority::kUserVisible &&
+         request.contention.Get() == Contention::kUnwatched;
 }
 
 // A death before the state is stored leaves a held lock of the dead; after it, a biased record of

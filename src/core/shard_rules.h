@@ -35,6 +35,9 @@ class ShardRules {
   // stealer.
   void Expire(segment::CellId id, segment::RequestCell& request);
 
+  // Moves a waiting request to the position of its new priority. Beyond the standard.
+  void ChangePriority(segment::CellId id, segment::RequestCell& request, Priority priority);
+
   // Notifies the agent of a held lock, once, when another request waits for the lock. Returns
   // whether one waits now; then there is a notice only if `posts`. False, too, if the lock is lost.
   bool WatchContention(segment::CellId id, segment::RequestCell& request, bool posts);
@@ -49,6 +52,13 @@ class ShardRules {
   void RemoveIfUnused(segment::CellId name_id, segment::NameCell& name);
   void SettleNameOf(segment::CellId id, const segment::RequestCell& request);
   bool HasWaiting(const segment::NameCell& name, uint32_t count) const;
+  // The waiting request that one of this priority and age goes behind; kNoCell: it goes first.
+  segment::CellId PredecessorOf(const segment::NameCell& name, Priority priority,
+                                uint64_t ticket) const;
+  void PassWaiting(const segment::NameCell& name, segment::CellId predecessor,
+                   segment::RequestCell& request);
+  void ReportPassed(const segment::RequestCell& request, const segment::NameCell& name);
+  bool PutInQueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool MayBeBiased(const segment::RequestCell& request, const segment::NameCell& name) const;
   void Steal(segment::CellId id, segment::RequestCell& stealer, segment::NameCell& name);
   void WakeBeforeSteal(const segment::RequestCell& stealer, const segment::NameCell& name);

@@ -177,7 +177,9 @@ class Reader {
   }
 
  private:
-  static uint64_t TicketOf(const CopiedCell& cell) { return cell.As<RequestCell>().ticket.Get(); }
+  static uint64_t PositionOf(const CopiedCell& cell) {
+    return cell.As<RequestCell>().queue_position.Get();
+  }
 
   void ReadShard() {
     std::vector<const CopiedCell*> requests;
@@ -185,7 +187,9 @@ class Reader {
       if (cell.IsShown()) requests.push_back(&cell);
     }
     std::sort(requests.begin(), requests.end(),
-              [](const CopiedCell* a, const CopiedCell* b) { return TicketOf(*a) < TicketOf(*b); });
+              [](const CopiedCell* a, const CopiedCell* b) {
+                return PositionOf(*a) < PositionOf(*b);
+              });
     for (const CopiedCell* request : requests) Show(*request);
   }
 
@@ -216,6 +220,7 @@ class Reader {
     info.request_id = request.request_id.Get();
     info.enclosing_token = request.enclosing_token.Get();
     info.requested_ms = request.requested_ms.Get();
+    info.position = segment::QueuePosition::FromWord(request.queue_position.Get());
     ReadText(request.label.Get(), request.label_length.Get(), info.label);
     ReadText(request.call_site.Get(), request.call_site_length.Get(), info.call_site);
     if (!is_held) return;

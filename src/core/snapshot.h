@@ -100,10 +100,11 @@ struct LockInfo {
   uint64_t granted_ms = 0;       // likewise; 0: pending
   uint32_t request_id = 0;       // its agent's number for it
   uint64_t enclosing_token = 0;  // 0: none
+  segment::QueuePosition position;
 };
 
 struct Snapshot {
-  std::vector<LockInfo> held;             // per name in the order of the requests
+  std::vector<LockInfo> held;             // per name in the order of the queue
   std::vector<LockInfo> pending;          // likewise
   std::vector<segment::ProcessRef> dead;  // dead processes found; not shown, to be reaped
 };

@@ -91,6 +91,7 @@ void RecordCopies::ReadShown(const RequestCell& request, LockInfo& info) const {
   info.limit = request.limit.Get();
   info.hold_limit_ns = request.hold_limit_ns.Get();
   info.requested_ms = request.requested_ms.Get();
+  info.position = segment::QueuePosition::FromWord(request.queue_position.Get());
   info.request_id = request.request_id.Get();
   info.enclosing_token = request.enclosing_token.Get();
   const bool is_held = request.state.Get() == segment::CellState::kHeld;
@@ -321,7 +322,7 @@ void WaitWalk::Keep(const Reading& reading, const RecordCopy& copy) {
 
 void WaitWalk::Add(const RecordRef& record, ProcessRef process, const LockInfo& info) {
   if (!added_.insert({record.shard, record.ticket}).second || !IsAlive(process)) return;
-  found_.push_back({record.ticket, info});
+  found_.push_back(info);
   if (info.token == 0) return AddName(record, info);
   // A lock with a hold limit ends even if its holder waits.
   if (info.hold_limit_ns != 0) return;
@@ -392,13 +393,15 @@ void WaitWalk::Sort() {
   order_.resize(found_.size());
   std::iota(order_.begin(), order_.end(), 0U);
   std::sort(order_.begin(), order_.end(),
-            [this](uint32_t a, uint32_t b) { return found_[a].ticket < found_[b].ticket; });
+            [this](uint32_t a, uint32_t b) {
+              return found_[a].position.order < found_[b].position.order;
+            });
 }
 
 Snapshot WaitWalk::Take(size_t max) {
   Snapshot snapshot;
   for (; taken_ < order_.size() && max > 0; --max) {
-    LockInfo& info = found_[order_[taken_++]].info;
+    LockInfo& info = found_[order_[taken_++]];
     (info.token == 0 ? snapshot.pending : snapshot.held).push_back(std::move(info));
   }
   return snapshot;

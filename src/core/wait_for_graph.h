@@ -131,10 +131,6 @@ class WaitWalk {
     RecordRef last{};           // where it continues
     uint32_t max_steps = 0;
   };
-  struct Found {
-    uint64_t ticket = 0;
-    LockInfo info;
-  };
   using RecordKey = std::pair<uint32_t, uint64_t>;  // shard, ticket
   struct RecordKeyHash {
     size_t operator()(const RecordKey& key) const {
@@ -171,7 +167,7 @@ class WaitWalk {
   std::map<uint64_t, bool> is_alive_;              // by ProcessRef word
   std::deque<const ThreadWaits::Entry*> reached_;  // of threads_, to be added
   RecordKeys added_;
-  std::vector<Found> found_;
+  std::vector<LockInfo> found_;
   std::vector<uint32_t> order_;  // of found_
   size_t taken_ = 0;             // of order_
 };

@@ -9,6 +9,7 @@
 
 #include "segment/lock_mode.h"
 #include "segment/name_table.h"
+#include "segment/priority.h"
 #include "segment/publication_list.h"
 
 namespace holdfast::segment {
@@ -172,6 +173,7 @@ class ShardChecker {
     if (request->label.Get() != kNoCell || request->call_site.Get() != kNoCell ||
         request->limit.Get() != 0 || request->hold_limit_ns.Get() != 0 ||
         request->enclosing_token.Get() != 0 ||
+        QueuePosition::FromWord(request->queue_position.Get()).priority != Priority::kUserVisible ||
         request->contention.Get() != Contention::kUnwatched) {
       Fail("I16", CellName(held) + " is biased, and more than a plain request");
     }
@@ -266,7 +268,7 @@ class ShardChecker {
               const char* list) {
     Counts counts;
     CellId previous = kNoCell;
-    uint64_t last_ticket = 0;
+    uint64_t last_order = 0;
     CellId id = head.Get();
     for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
       const RequestCell* const request = shard_.RequestAt(id);
@@ -275,10 +277,17 @@ class ShardChecker {
         Fail("I3", CellName(id) + " does not belong into the " + list + " of " + CellName(name));
         return counts;
       }
-      if (state == CellState::kWaiting && request->ticket.Get() <= last_ticket) {
-        Fail("I3", CellName(id) + " stands out of turn in the queue of " + CellName(name));
+      const auto position = QueuePosition::FromWord(request->queue_position.Get());
+      if (state == CellState::kWaiting) {
+        if (position.order <= last_order) {
+          Fail("I3", CellName(id) + " stands out of turn in the queue of " + CellName(name));
+        }
+        if (position.order > shard_.header().last_ticket.Get()) {
+          Fail("I20", CellName(id) + " has an order that was never given");
+        }
+        if (position.overtakes > kMaxOvertakes) Fail("I20", CellName(id) + " is overtaken for ever");
+        last_order = position.order;
       }
-      last_ticket = request->ticket.Get();
       const bool is_shared = request->mode.Get() == static_cast<uint8_t>(LockMode::kShared);
       ++(is_shared ? counts.shared : counts.exclusive);
       if (request->contention.Get() == Contention::kWatched) ++counts.watched;

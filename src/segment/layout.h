@@ -23,9 +23,10 @@
 //     its first state is stored, except the index part, `event_next`, the token and the times of
 //     the grant. The token and these times are stored before the state that needs them.
 // I2  The records decide which requests exist, which of them wait and hold, and in which order
-//     (ticket). The index (links, counts, heads, hash buckets, free list) can be rebuilt from them.
+//     (`queue_position`). The index (links, counts, heads, hash buckets, free list) can be rebuilt
+//     from them.
 // I3  Unlocked: the state of a request decides its list. A kWaiting request is in its name's queue,
-//     by ticket; a kHeld request is in its name's held list. A kStolen, kExpired or kZombie request
+//     by its position; a kHeld request is in its name's held list. A kStolen, kExpired or kZombie request
 //     is in neither. Each of them is in its agent's list.
 // I4  Unlocked: a name cell is in its hash bucket, and at least one request waits for or holds the
 //     name.
@@ -50,14 +51,18 @@
 //     that reaches its shard later. A repair skips the operations of dead processes. The extent of
 //     an operation stays claimed until its process has been reaped.
 // I16 A biased record (biased_record.h) is the only request of its name. It has no text, limit,
-//     hold limit or enclosing token, and is in the shard's `biased`. Unlocked: it is in the held
-//     list of its name and not counted, also after it was revoked, until the name is settled
-//     (shard_rules.h). Exception from I1: its mode, token and times change while it is biased.
+//     hold limit or enclosing token, has the default priority, and is in the shard's `biased`.
+//     Unlocked: it is in the held list of its name and not counted, also after it was revoked,
+//     until the name is settled (shard_rules.h). Exception from I1: its mode, token and times change while it is biased.
 // I17 A record that was biased is freed by its agent, or by the thread that ends the agent.
 // I18 After a request has returned without a grant, or a watcher has begun, every biased record
 //     concerned has been revoked. It is biased again only inside the shard, and only after that.
 // I19 Unlocked: while a request waits for a name, no holder of the name is kWatched.
 //     `contention_watches` counts the kWatched records of the shard.
+// I20 The orders of waiting requests come from `last_ticket`, like tickets. A request passes others
+//     only when it enters the queue or changes its priority: then first the passed ones get larger
+//     orders, from the last one on, so that each store leaves a queue in a valid order. No request
+//     is overtaken more than kMaxOvertakes times (priority.h).
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 
@@ -70,7 +75,7 @@
 namespace holdfast::segment {
 
 inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
-inline constexpr uint32_t kLayoutVersion = 8;
+inline constexpr uint32_t kLayoutVersion = 9;
 
 // Cells are numbered from 1 through all extents; 0 is no cell.
 using CellId = uint32_t;
@@ -200,7 +205,7 @@ enum class Contention : uint8_t {
 struct RequestCell {
   Shared<CellState> state;              //  0
   Shared<CellId> name;                  //  4  its NameCell
-  Shared<uint64_t> ticket;              //  8  queue order
+  Shared<uint64_t> ticket;              //  8  age, and identity
   Shared<uint64_t> token;               // 16  fencing token; 0 before the grant
   Shared<uint16_t> process_slot;        // 24
   Shared<uint16_t> agent;               // 26
@@ -209,11 +214,12 @@ struct RequestCell {
   Shared<uint32_t> request_id;          // 36  the agent's own number for it
   Shared<uint8_t> mode;                 // 40  LockMode
   Shared<Contention> contention;        // 41  of a held lock
-  uint8_t reserved[2];                  // 42
+  Shared<uint8_t> label_length;         // 42  code units; meaningless without a label
+  Shared<uint8_t> call_site_length;     // 43  code units; meaningless without a call site
   Shared<uint32_t> limit;               // 44  maximum shared holders, itself included; 0: none
   Shared<uint64_t> hold_limit_ns;       // 48  longest hold; 0: no limit
   Shared<CellId> label;                 // 56  its first TextCell; kNoCell: it has no label
-  Shared<uint32_t> label_length;        // 60  code units; meaningless without a label
+  Shared<CellId> call_site;             // 60  its first TextCell; kNoCell: it is not known
   Shared<CellId> next;                  // 64  index: queue, held list or free list
   Shared<CellId> previous;              // 68
   Shared<CellId> agent_next;            // 72  index: requests of the same agent in this shard
@@ -224,13 +230,13 @@ struct RequestCell {
   Shared<uint64_t> requested_ms;        // 96  since 1970, to show
   Shared<uint64_t> granted_ms;          // 104  since 1970, for display; meaningless while it waits
   Shared<uint64_t> enclosing_token;     // 112  of the lock in whose callback it was made; 0: none
-  Shared<CellId> call_site;             // 120  its first TextCell; kNoCell: it is not known
-  Shared<uint32_t> call_site_length;    // 124  code units; meaningless without a call site
+  Shared<uint64_t> queue_position;      // 120  QueuePosition as one word (priority.h)
 };
 
 inline constexpr uint32_t kNameCellUnits = 32;
 inline constexpr uint32_t kTextCellUnits = 56;
 inline constexpr uint32_t kMaxLabelUnits = 120;  // also of a call site; longer texts are cut
+static_assert(kMaxLabelUnits <= UINT8_MAX);
 
 // A resource name (UTF-16 code units), shared by all requests for it.
 struct NameCell {
@@ -295,7 +301,7 @@ struct OperationCell {
   Shared<OperationKind> kind;           // 20
   Shared<uint8_t> mode;                 // 21  LockMode
   Shared<uint8_t> steals;               // 22  1: of a request with steal
-  Shared<uint8_t> reason;               // 23  of an end
+  Shared<uint8_t> reason;               // 23  of an end; of a request: its Priority
   Shared<uint16_t> process_slot;        // 24
   Shared<uint16_t> agent;               // 26
   Shared<uint32_t> process_generation;  // 28

@@ -6,6 +6,7 @@
 #include "segment/biased_record.h"
 #include "segment/lock_mode.h"
 #include "segment/name_table.h"
+#include "segment/priority.h"
 #include "segment/record_pool.h"
 #include "segment/request_list.h"
 #include "segment/watch_ring.h"
@@ -74,8 +75,8 @@ bool IntactNames::HaveEqualUnits(const Name& a, const Name& b) const {
 
 namespace {
 
-// No real ticket reaches this value: it and larger ones are corruption.
-constexpr uint64_t kTicketLimit = uint64_t{1} << 62;
+// No real ticket or order reaches this value: it and larger ones are corruption.
+constexpr uint64_t kTicketLimit = uint64_t{1} << 54;
 
 bool WasGranted(CellState state) {
   return state == CellState::kHeld || state == CellState::kStealing || IsLost(state);
@@ -141,6 +142,7 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
                        request.name.Get(),
                        state,
                        request.ticket.Get(),
+                       QueuePosition::FromWord(request.queue_position.Get()).order,
                        request.token.Get(),
                        request.limit.Get(),
                        agent,
@@ -266,7 +268,9 @@ void ShardRepair::RaiseCounters() {
   }
   if (header.last_ticket.Get() >= kTicketLimit) header.last_ticket.Set(0);
   for (const Request& request : requests_) {
-    if (request.ticket > header.last_ticket.Get()) header.last_ticket.Set(request.ticket);
+    const bool is_order = request.order < kTicketLimit;
+    const uint64_t newest_ticket = std::max(request.ticket, is_order ? request.order : 0);
+    if (newest_ticket > header.last_ticket.Get()) header.last_ticket.Set(newest_ticket);
     uint64_t newest = last_token.Get();
     while (request.token > newest && !last_token.CompareExchange(newest, request.token)) {
     }
@@ -344,15 +348,48 @@ void ShardRepair::LinkRequests() {
     if (!UsesItsName(request.state)) continue;
     NameCell& name = KeepName(request.name);
     CountHoldLimit(name, *request.cell);
-    if (request.state == CellState::kWaiting) {
-      RequestList::Queue(shard_, name).Append(request.id, *request.cell);
-    } else {
-      RequestList::Held(shard_, name).Append(request.id, *request.cell);
-      Shared<uint32_t>& count = request.is_exclusive ? name.held_exclusive : name.held_shared;
-      count.Set(count.Get() + 1);
-    }
+    if (request.state == CellState::kWaiting) continue;
+    RequestList::Held(shard_, name).Append(request.id, *request.cell);
+    Shared<uint32_t>& count = request.is_exclusive ? name.held_exclusive : name.held_shared;
+    count.Set(count.Get() + 1);
   }
-  // I19. The agents read their records again.
+  LinkQueues();
+  WatchContention();
+  // Agents read the heads of their lists without the shard lock: a list must not look empty in
+  // between.
+  for (uint32_t agent = 0; agent < segment.geometry().agents; ++agent) {
+    segment.agent_list(agent, shard_.index()).Set(firsts[agent]);
+  }
+}
+
+// I20. An order that another request has, or that cannot be, is corruption: that request and all
+// behind it get new orders.
+void ShardRepair::LinkQueues() {
+  std::vector<const Request*> waiting;
+  for (const Request& request : requests_) {
+    if (request.state == CellState::kWaiting) waiting.push_back(&request);
+  }
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [](const Request* a, const Request* b) { return a->order < b->order; });
+  Shared<uint64_t>& last_ticket = shard_.header().last_ticket;
+  uint64_t last_order = 0;
+  bool is_valid = true;
+  for (const Request* const request : waiting) {
+    is_valid = is_valid && request->order > last_order && request->order < kTicketLimit;
+    last_order = request->order;
+    QueuePosition position = QueuePosition::FromWord(request->cell->queue_position.Get());
+    if (!is_valid) {
+      position.order = last_ticket.Get() + 1;
+      last_ticket.Set(position.order);
+    }
+    position.overtakes = std::min(position.overtakes, kMaxOvertakes);
+    request->cell->queue_position.Set(position.ToWord());
+    RequestList::Queue(shard_, KeepName(request->name)).Append(request->id, *request->cell);
+  }
+}
+
+// I19. The agents read their records again.
+void ShardRepair::WatchContention() {
   Shared<uint32_t>& watches = shard_.header().contention_watches;
   watches.Set(0);
   for (const Request& request : requests_) {
@@ -365,11 +402,6 @@ void ShardRepair::LinkRequests() {
     } else {
       watches.Set(watches.Get() + 1);
     }
-  }
-  // Agents read the heads of their lists without the shard lock: a list must not look empty in
-  // between.
-  for (uint32_t agent = 0; agent < segment.geometry().agents; ++agent) {
-    segment.agent_list(agent, shard_.index()).Set(firsts[agent]);
   }
 }
 

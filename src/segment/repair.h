@@ -60,6 +60,7 @@ class ShardRepair {
     CellId name;
     CellState state;
     uint64_t ticket;
+    uint64_t order;  // in its queue
     uint64_t token;
     uint32_t limit;
     uint16_t agent;
@@ -79,6 +80,8 @@ class ShardRepair {
   void RaiseCounters();
   void ClearIndex();
   void LinkRequests();
+  void LinkQueues();
+  void WatchContention();
   void FreeTheRest();
   void Keep(CellId id) { referenced_[id - 1] = true; }
   NameCell& KeepName(CellId id);

@@ -23,6 +23,20 @@ bool RequestList::Append(CellId id, RequestCell& request) {
   return true;
 }
 
+bool RequestList::InsertBehind(CellId previous_id, CellId id, RequestCell& request) {
+  RequestCell* const previous = shard_.RequestAt(previous_id);
+  if (previous_id != kNoCell && previous == nullptr) return Corrupted(shard_);
+  const CellId next_id = previous == nullptr ? head_.Get() : previous->next.Get();
+  if (next_id == kNoCell) return Append(id, request);
+  RequestCell* const next = shard_.RequestAt(next_id);
+  if (next == nullptr || next->previous.Get() != previous_id) return Corrupted(shard_);
+  request.next.Set(next_id);
+  request.previous.Set(previous_id);
+  next->previous.Set(id);
+  (previous != nullptr ? previous->next : head_).Set(id);
+  return true;
+}
+
 bool RequestList::Remove(CellId id, RequestCell& request) {
   const CellId next_id = request.next.Get();
   const CellId previous_id = request.previous.Get();

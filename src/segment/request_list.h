@@ -25,6 +25,8 @@ class RequestList {
   CellId Last() const { return tail_.Get(); }
   bool IsEmpty() const { return head_.Get() == kNoCell; }
   bool Append(CellId id, RequestCell& request);
+  // Behind `previous_id`; kNoCell: it becomes the first.
+  bool InsertBehind(CellId previous_id, CellId id, RequestCell& request);
   bool Remove(CellId id, RequestCell& request);
 
  private:

@@ -111,6 +111,8 @@ void RandomHistory::Operate(Client& client) {
     UseBiased(client);
   } else if (dice < 72) {
     WatchContention(client);
+  } else if (dice < 78) {
+    ChangePriority(client);
   } else if (dice < 97) {
     EndOne(client);
   } else {
@@ -132,7 +134,8 @@ void RandomHistory::Request(Client& client) {
                              .is_exclusive = options.mode == LockMode::kExclusive,
                              .limit = options.limit,
                              .has_hold_limit = options.hold_limit_ns != 0,
-                             .label = std::u16string(options.label)};
+                             .label = std::u16string(options.label),
+                             .priority = options.priority};
   if (options.hold_limit_ns != 0) hold_limit_ns_[id] = options.hold_limit_ns;
   const RequestOutcome outcome = model_.Request(name, request, options.max_pending, options.steal);
   if (outcome != reply->outcome) Fail("a request had another outcome than in the model");
@@ -141,6 +144,7 @@ void RandomHistory::Request(Client& client) {
 Options RandomHistory::AnyOptions() {
   Options options;
   if (Below(2) == 0) options.mode = LockMode::kShared;
+  if (Below(3) == 0) options.priority = ToPriority(Below(3));
   if (Below(3) == 0) return options;  // these may be biased
   if (Below(3) == 0) options.max_pending = Below(3);
   const bool is_shared = options.mode == LockMode::kShared;
@@ -207,6 +211,16 @@ void RandomHistory::WatchContention(Client& client) {
   const ReferenceModel::Resource* const resource = ResourceOf(id);
   const bool is_contended = model_.IsHeld(id) && !resource->queue.empty();
   if (client.agent.WatchContention(id) != is_contended) Fail("a wrong answer about waiters");
+}
+
+void RandomHistory::ChangePriority(Client& client) {
+  const auto& mine = client.agent.mine();
+  if (mine.empty()) return;
+  const uint32_t id = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())))->first;
+  if (!model_.IsQueued(id)) return;
+  const Priority priority = ToPriority(Below(3));
+  if (!client.agent.ChangePriority(id, priority).ok()) Fail("a priority could not be changed");
+  model_.ChangePriority(id, priority);
 }
 
 void RandomHistory::EndOrBias(Client& client, uint32_t id) {
@@ -308,10 +322,11 @@ void RandomHistory::KillInsideAnOperation(Client& client) {
         EnforceHoldLimits(client);
         break;
       default:
-        const uint32_t dice = Below(3);
+        const uint32_t dice = Below(4);
         if (dice == 0) Request(client);
         if (dice == 1) EndOne(client);
         if (dice == 2) UseBiased(client);
+        if (dice == 3) ChangePriority(client);
     }
   });
   const Frame& frame = frames[Below(static_cast<uint32_t>(frames.size()))];
@@ -321,7 +336,9 @@ void RandomHistory::KillInsideAnOperation(Client& client) {
   const ReferenceModel undone = Without(before, dead);
   model_ = Without(model_, dead);
   CleanUp(dead);
-  if (ReferenceModel::Read(machine_.segment()) == undone) model_ = undone;
+  const ReferenceModel records = ReferenceModel::Read(machine_.segment());
+  if (records == undone) model_ = undone;
+  model_.TakeOvertakesFrom(records);
 }
 
 ReferenceModel RandomHistory::Without(ReferenceModel model, ProcessRef dead) const {
@@ -362,6 +379,7 @@ void RandomHistory::CheckEverything() {
     Fail("the records are not as in the model:\n" + records.ToString() + "\nmodel:\n" +
          model_.ToString());
   }
+  if (!model_.HasOvertakesOf(records)) Fail("the overtakes are not counted as in the model");
   for (const auto& client : clients_) {
     if (!client->is_woken && !KnowsTheTruth(*client)) Fail("an agent sleeps and has events");
   }

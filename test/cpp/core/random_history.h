@@ -50,6 +50,7 @@ class RandomHistory {
   void NoteGrants();
   void EndOne(Client& client);
   void WatchContention(Client& client);
+  void ChangePriority(Client& client);
   void EndOrBias(Client& client, uint32_t id);
   void UseBiased(Client& client);
   void EndAgent(Client& client);

@@ -35,12 +35,17 @@ void LockLog::CheckPair(Number number, Number other) {
   if (granted.request.steals || earlier.request.steals) return;
   if (earlier.state == State::kRequested && IsBehind(granted, earlier) &&
       Excludes(granted, earlier) && !MayBeStolen(earlier)) {
-    entries_[other].overtaken_by = number + 1;
+    Entry& overtaken = entries_[other];
+    if (!MayPass(granted, earlier)) overtaken.overtaken_by = number + 1;
+    if (MayPass(granted, earlier) && ++overtaken.overtakes > segment::kMaxOvertakes) {
+      Fail("a request was overtaken too often", number, other);
+    }
   }
   if (earlier.token == 0) return;
-  const bool is_in_order = (!IsBehind(granted, earlier) || granted.token > earlier.token) &&
-                           (!IsBehind(earlier, granted) || earlier.token > granted.token);
-  if (!is_in_order) Fail("the tokens are not in the order of the queue", number, other);
+  const auto is_in_order = [](const Entry& later, const Entry& first) {
+    return !IsBehind(later, first) || MayPass(later, first) || later.token > first.token;
+  };
+  if (!is_in_order(granted, earlier) || !is_in_order(earlier, granted)) Fail("the tokens are not in the order of the queue", number, other);
 }
 
 // A steal takes the lock from the previous holder. The time of the steal is unknown if the stealer

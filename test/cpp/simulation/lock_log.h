@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "segment/priority.h"
+
 namespace holdfast::test {
 
 class LockLog {
@@ -23,11 +25,14 @@ class LockLog {
     uint32_t name = 0;
     bool is_exclusive = true;
     bool steals = false;
+    Priority priority = Priority::kUserVisible;
   };
 
   Number Begin(const Request& request);
   // request() has returned: a request that begins from now on comes behind it.
   void Queued(Number number) { entries_[number].queued_at = ++time_; }
+  // The priority of a request that waits changes, now or soon: its order is checked no more.
+  void Changing(Number number) { entries_[number].has_changed = true; }
   void Granted(Number number, uint64_t token);
   // The program ends the request, or was notified that there is nothing (any more) to end.
   void Ended(Number number) { entries_[number].state = State::kEnded; }
@@ -56,14 +61,20 @@ class LockLog {
     uint64_t granted_at = 0;
     uint64_t ended_at = 0;
     uint64_t token = 0;
-    Number overtaken_by = 0;  // + 1; 0: by none
+    Number overtaken_by = 0;  // + 1; 0: by none that must not
+    uint32_t overtakes = 0;   // by requests that may
+    bool has_changed = false;
   };
 
   static bool Excludes(const Entry& a, const Entry& b) {
     return a.request.is_exclusive || b.request.is_exclusive;
   }
   static bool IsBehind(const Entry& later, const Entry& earlier) {
-    return earlier.queued_at != 0 && earlier.queued_at < later.begun_at;
+    return earlier.queued_at != 0 && earlier.queued_at < later.begun_at && !earlier.has_changed &&
+           !later.has_changed;
+  }
+  static bool MayPass(const Entry& later, const Entry& earlier) {
+    return later.request.priority > earlier.request.priority;
   }
   bool MayBeStolen(const Entry& entry) const;
   void CheckPair(Number number, Number other);

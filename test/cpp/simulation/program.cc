@@ -107,6 +107,7 @@ void Program::Work() {
     --habits_.requests;
     Request();
   } while (habits_.requests > 0 && world_.OneIn(3));
+  if (habits_.has_priorities && world_.OneIn(4)) ChangePriority();
   next_request_ns_ = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.rest_ns));
 }
 
@@ -130,6 +131,7 @@ void Program::Request() {
   core::RequestParams request;
   request.mode = world_.OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
   if (world_.OneIn(4)) request.max_pending = world_.Below(3);
+  if (habits_.has_priorities) request.priority = ToPriority(world_.Below(3));
   const bool may_be_missed = request.max_pending != core::kAnyNumber;
   request.steal =
       habits_.steals && !may_be_missed && request.mode == LockMode::kExclusive && world_.OneIn(4);
@@ -137,9 +139,19 @@ void Program::Request() {
   RequestName(repeats ? biased_.begin()->first : world_.Below(kSimulatedNames), request);
 }
 
+// Of the first of its requests that waits.
+void Program::ChangePriority() {
+  for (const auto& [id, mine] : mine_) {
+    if (mine.is_held) continue;
+    log_.Changing(mine.number);
+    return agent_->ChangePriority(id, ToPriority(world_.Below(3)));
+  }
+}
+
 void Program::RequestName(uint32_t name, core::RequestParams request) {
   const LockLog::Number number =
-      log_.Begin({process_.id, name, request.mode == LockMode::kExclusive, request.steal});
+      log_.Begin({process_.id, name, request.mode == LockMode::kExclusive, request.steal,
+                  request.priority});
   if (AcquireBiased(name, request, number) || world_.IsGhost()) return;
   const std::u16string units = SimulatedName(name);
   const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));

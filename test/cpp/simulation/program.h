@@ -23,6 +23,7 @@ std::u16string SimulatedName(uint32_t number);
 struct Habits {
   uint32_t requests = 8;      // so many it makes in its life
   bool steals = false;        // now and then
+  bool has_priorities = false;
   bool watches = false;       // for a while
   bool keeps = false;         // the records of what it releases, as JavaScript does
   uint64_t hold_ns = 20'000;  // up to so long
@@ -73,6 +74,7 @@ class Program final : private core::BiasObserver {
   void Sleep();
   void Work();
   void Watch();
+  void ChangePriority();
   void Request();
   void RequestName(uint32_t name, core::RequestParams request);
   void CheckThatNoRequestWaits(uint32_t id);

@@ -27,6 +27,7 @@ Simulation::Simulation(uint64_t seed)
       geometry_(segment::Geometry::ForCapacity(SimulatedCapacity())),
       actions_left_(3 + world_.Below(8)) {
   habits_.steals = world_.OneIn(3);
+  habits_.has_priorities = world_.OneIn(3);
   habits_.requests = 2 + world_.Below(6);
   habits_.watches = world_.OneIn(2);
   habits_.keeps = world_.OneIn(2);

@@ -170,7 +170,7 @@ void CorruptionFuzzer::CorruptAgent() {
 
 void CorruptionFuzzer::CorruptExtras() {
   segment::RequestCell& request = AsRequest(AnyCell());
-  switch (Below(7)) {
+  switch (Below(8)) {
     case 0:
       return request.limit.Set(Below(4));
     case 1:
@@ -180,10 +180,11 @@ void CorruptionFuzzer::CorruptExtras() {
     case 3:
       return request.label.Set(AnyLink());
     case 4:
-      return request.label_length.Set(Below(2) == 0 ? static_cast<uint32_t>(random_())
-                                                    : Below(200));
+      return request.label_length.Set(static_cast<uint8_t>(Below(256)));
     case 5:
       return AsText(AnyCell()).owner.Set(AnyLink());
+    case 6:
+      return request.queue_position.Set(Below(2) == 0 ? random_() : Below(4096));
     default:
       return AsName(AnyCell()).hold_limited.Set(Below(3));
   }

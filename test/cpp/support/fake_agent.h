@@ -23,6 +23,7 @@ struct Options {
   uint64_t hold_limit_ns = 0;
   std::u16string_view label{};
   uint64_t enclosing_token = 0;
+  Priority priority = Priority::kUserVisible;
 };
 inline constexpr Options kExclusive{};
 inline constexpr Options kShared{.mode = LockMode::kShared};
@@ -77,6 +78,7 @@ class FakeAgent {
                                       .mode = options.mode,
                                       .max_pending = options.max_pending,
                                       .steal = options.steal,
+                                      .priority = options.priority,
                                       .limit = options.limit,
                                       .hold_limit_ns = options.hold_limit_ns,
                                       .label = options.label,
@@ -88,6 +90,10 @@ class FakeAgent {
       mine_[id] = {reply->record, is_held, reply->token, false, {}};
     }
     return reply;
+  }
+
+  Status ChangePriority(uint32_t id, Priority priority) {
+    return lock_table().ChangePriority(mine_.at(id).record, priority, timeout_ns_);
   }
 
   // Whether another request waits for the lock; later an event sets `is_contended`.

@@ -63,28 +63,40 @@ ReferenceModel ReferenceModel::Read(segment::Segment& segment) {
   ReferenceModel model;
   for (uint32_t index = 0; index < segment.geometry().shards; ++index) {
     const ShardView shard(segment, index);
-    std::map<uint64_t, const RequestCell*> by_ticket;
+    std::map<uint64_t, const RequestCell*> by_order;
     for (CellId id = 1; id <= segment.geometry().cells(); ++id) {
       const RequestCell* const request = shard.RequestAt(id);
-      if (request != nullptr) by_ticket.emplace(request->ticket.Get(), request);
+      if (request != nullptr) by_order.emplace(request->queue_position.Get(), request);
     }
-    for (const auto& [ticket, cell] : by_ticket) {
+    for (const auto& [word, cell] : by_order) {
+      const auto position = segment::QueuePosition::FromWord(word);
       const ModelRequest request{cell->request_id.Get(),
                                  cell->agent.Get(),
                                  cell->mode.Get() == static_cast<uint8_t>(LockMode::kExclusive),
                                  cell->limit.Get(),
                                  cell->hold_limit_ns.Get() != 0,
-                                 ReadLabel(shard, *cell)};
+                                 ReadLabel(shard, *cell),
+                                 position.priority};
       const CellState state = cell->state.Get();
       if (segment::IsLost(state)) model.lost_.insert({request, state == CellState::kExpired});
       if (state == CellState::kWaiting) {
         model.resources_[ReadName(shard, cell->name.Get())].queue.push_back(request);
+        model.overtakes_[request.id] = position.overtakes;
       } else if (state == CellState::kHeld || segment::IsBiasedHeld(state)) {
         model.resources_[ReadName(shard, cell->name.Get())].held.insert(request);
       }
     }
   }
   return model;
+}
+
+bool ReferenceModel::HasOvertakesOf(const ReferenceModel& other) const {
+  for (const auto& [name, resource] : resources_) {
+    for (const ModelRequest& request : resource.queue) {
+      if (OvertakesOf(request.id) != other.OvertakesOf(request.id)) return false;
+    }
+  }
+  return true;
 }
 
 bool ReferenceModel::IsHeld(uint32_t id) const {

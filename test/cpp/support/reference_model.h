@@ -3,6 +3,8 @@
 #ifndef HOLDFAST_TEST_SUPPORT_REFERENCE_MODEL_H_
 #define HOLDFAST_TEST_SUPPORT_REFERENCE_MODEL_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -21,6 +23,7 @@ struct ModelRequest {
   uint32_t limit = 0;  // of shared holders with it; 0: none
   bool has_hold_limit = false;
   std::u16string label{};
+  Priority priority = Priority::kUserVisible;
 
   friend auto operator<=>(const ModelRequest&, const ModelRequest&) = default;
 };
@@ -40,21 +43,39 @@ class ReferenceModel {
   core::RequestOutcome Request(const std::u16string& name, const ModelRequest& request,
                                uint32_t max_pending, bool steal) {
     Resource& resource = resources_[name];
-    const bool is_grantable = resource.queue.empty() && IsFree(resource, request);
+    const size_t position = PositionOf(resource, request);
+    const bool is_grantable = position == 0 && IsFree(resource, request);
     core::RequestOutcome outcome = core::RequestOutcome::kGranted;
     if (steal) {
       for (const ModelRequest& victim : resource.held) lost_.insert({victim, false});
       resource.held = {request};
     } else if (is_grantable) {
+      Pass(resource, 0, request);
       resource.held.insert(request);
     } else if (resource.queue.size() >= max_pending) {
       outcome = core::RequestOutcome::kMissed;
     } else {
-      resource.queue.push_back(request);
+      Pass(resource, position, request);
+      resource.queue.insert(resource.queue.begin() + static_cast<ptrdiff_t>(position), request);
       outcome = core::RequestOutcome::kQueued;
     }
     Prune();
     return outcome;
+  }
+
+  void ChangePriority(uint32_t id, Priority priority) {
+    for (auto& [name, resource] : resources_) {
+      const auto it = std::find_if(resource.queue.begin(), resource.queue.end(),
+                                   [id](const ModelRequest& other) { return other.id == id; });
+      if (it == resource.queue.end() || it->priority == priority) continue;
+      ModelRequest request = *it;
+      request.priority = priority;
+      resource.queue.erase(it);
+      const size_t position = PositionOf(resource, request);
+      Pass(resource, position, request);
+      resource.queue.insert(resource.queue.begin() + static_cast<ptrdiff_t>(position), request);
+    }
+    ProcessQueues();
   }
 
   // The time of a held lock is over.
@@ -88,9 +109,43 @@ class ReferenceModel {
   bool IsHeld(uint32_t id) const;
   bool IsQueued(uint32_t id) const;
   std::string ToString() const;
-  friend bool operator==(const ReferenceModel&, const ReferenceModel&) = default;
+  // Of a request that waits: how many younger ones have passed it.
+  uint32_t OvertakesOf(uint32_t id) const {
+    const auto it = overtakes_.find(id);
+    return it == overtakes_.end() ? 0 : it->second;
+  }
+  // A process may have died while its request passed others.
+  void TakeOvertakesFrom(const ReferenceModel& other) { overtakes_ = other.overtakes_; }
+  bool HasOvertakesOf(const ReferenceModel& other) const;
+  // Without the overtakes.
+  friend bool operator==(const ReferenceModel& a, const ReferenceModel& b) {
+    return a.resources_ == b.resources_ && a.lost_ == b.lost_;
+  }
 
  private:
+  // Ids rise: a smaller one is older.
+  size_t PositionOf(const Resource& resource, const ModelRequest& request) const {
+    size_t position = resource.queue.size();
+    while (position > 0) {
+      const ModelRequest& other = resource.queue[position - 1];
+      const bool is_older = request.id < other.id;
+      const bool passes =
+          request.priority == other.priority
+              ? is_older
+              : request.priority > other.priority && (is_older || OvertakesOf(other.id) < 16);
+      if (!passes) break;
+      --position;
+    }
+    return position;
+  }
+
+  void Pass(const Resource& resource, size_t position, const ModelRequest& request) {
+    for (; position < resource.queue.size(); ++position) {
+      const ModelRequest& passed = resource.queue[position];
+      if (passed.id < request.id && passed.priority < request.priority) ++overtakes_[passed.id];
+    }
+  }
+
   static bool IsFree(const Resource& resource, const ModelRequest& request) {
     for (const ModelRequest& held : resource.held) {
       if (held.is_exclusive || request.is_exclusive) return false;
@@ -126,6 +181,7 @@ class ReferenceModel {
 
   std::map<std::u16string, Resource> resources_;
   std::set<Lost> lost_;
+  std::map<uint32_t, uint32_t> overtakes_;  // by id
 };
 
 }  // namespace holdfast::test
