@@ -63,11 +63,11 @@ const MAX_CHECKS = 200;
 /** The longest wait for the holders' names. */
 const MAX_NAMING_MS = 250;
 
-const abortListeners = lazy(() => require('./abort-listeners.js'));
+const abortListeners = lazy(() => require('../abort-listeners.js'));
 
 /**
  * A request with a limited wait.
- * @typedef {import('./abort-listeners.js').Abortable & {
+ * @typedef {import('../abort-listeners.js').Abortable & {
  *   backend: import('../../types/backend.d.ts').LockBackend,
  *   name: string,
  * }} Limited

@@ -5,7 +5,7 @@
 
 const { AsyncResource } = require('node:async_hooks');
 const { types } = require('node:util');
-const { unwatchAbort, watchAbort } = require('../locks/abort-listeners.js');
+const { unwatchAbort, watchAbort } = require('../abort-listeners.js');
 const { callInState, currentState, DEFAULT_STATE } = require('./scheduling-state.js');
 const {
   toAbortSignal,

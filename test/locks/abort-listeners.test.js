@@ -1,7 +1,7 @@
 'use strict';
 
 const { getEventListeners } = require('node:events');
-const { unwatchAbort, watchAbort } = require('../../lib/locks/abort-listeners.js');
+const { unwatchAbort, watchAbort } = require('../../lib/abort-listeners.js');
 
 const createRequest = () => ({
   reasons: [],
@@ -68,7 +68,7 @@ describe('without the listener that Node offers', () => {
         ...jest.requireActual('node:events'),
         addAbortListener: undefined,
       }));
-      watch = require('../../lib/locks/abort-listeners.js');
+      watch = require('../../lib/abort-listeners.js');
     });
     jest.dontMock('node:events');
   });

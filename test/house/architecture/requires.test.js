@@ -8,13 +8,13 @@ const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js'
 /** From the lowest up; a file may require what stands before its own part, or its own folder. */
 const JS_LAYERS = [
   ['build-id', 'copies', 'lazy', 'node-internals', 'process-report'],
-  ['c-library', 'binding-error', 'composite-signals', 'time'],
+  ['c-library', 'binding-error', 'composite-signals', 'time', 'abort-listeners'],
   ['package-files'],
   ['addon-file'],
   ['errors', 'webidl', 'option-names', 'loop-keep-alive', 'binding', 'sliced'],
   ['backends'],
-  ['locks'],
   ['scheduler'],
+  ['locks'],
   ['index'],
   ['install', 'metrics', 'etcd', 'postgres'],
   ['cli'],
