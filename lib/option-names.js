@@ -30,6 +30,7 @@ const REQUEST_NAMES = [
   'label',
   'limit',
   'maxPending',
+  'priority',
   'reentrant',
   'timeout',
 ];

@@ -1,4 +1,5 @@
 import type { LockInfo, LockManagerSnapshot, LockMode } from './locks.js';
+import type { TaskPriority } from './scheduler.js';
 
 /** Why a lock was taken away from its holder. */
 export type LockLossReason = 'stolen' | 'expired' | 'disconnected';
@@ -17,6 +18,11 @@ export interface LockRequestExtras {
    * of the name wait already. 0 to 2**31 - 1, or Infinity: any number; Infinity with `ifAvailable`.
    */
   readonly maxPending: number;
+  /**
+   * Requests of a name wait by priority, then by age. A request that waits is passed by at most 16
+   * younger ones. `changePriority()` follows a change.
+   */
+  readonly priority: TaskPriority;
   /** Shown by inspect(); '': none. UTF-16, cut at 120 code units in shared memory. */
   readonly label: string;
   /** Shown by inspect(): where the program made the request, 'file:line:column'; '': not known. */
@@ -278,6 +284,12 @@ export interface LockBackend {
    *   lock is released nevertheless, later.
    */
   releaseSync?(request: LockBackendRequest): LockLossReason | undefined;
+  /**
+   * `extras.priority` of a request that waits has changed. It keeps its age, and is moved, now or
+   * soon; it may be granted, and so may others. Has no effect on a request that does not wait.
+   * Without this method a request keeps the priority with which it began.
+   */
+  changePriority?(request: LockBackendRequest): void;
   /**
    * Whether another request waits now for the lock that this request holds. If that is not so, or
    * not known yet, the backend calls `contended()` of this request when one waits. Without this

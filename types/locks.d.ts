@@ -1,4 +1,5 @@
 import type { LockBackend, LockDetail, LockEvent, LockLossReason } from './backend.js';
+import type { TaskPriority } from './scheduler.js';
 
 /** `'exclusive'`: the only holder. `'shared'`: together with other shared holders. */
 export type LockMode = 'exclusive' | 'shared';
@@ -81,6 +82,17 @@ export interface LockOptions {
    * @defaultValue Infinity
    */
   maxPending?: number | undefined;
+  /**
+   * Orders the requests that wait for a lock: by priority, then by age; beyond the standard.
+   * `'user-blocking'`, `'user-visible'` or `'background'`, as for tasks; anything else is a
+   * TypeError. Shared and exclusive requests wait in one queue, which stays strict: the first one
+   * that cannot be granted yet keeps the others waiting. A holder is never interrupted. A request
+   * that 16 younger ones with a higher priority have passed is passed by no other. If `signal` is a
+   * {@link TaskSignal} and there is no `priority`, the request has the priority of the signal, and
+   * is moved when that changes.
+   * @defaultValue 'user-visible'
+   */
+  priority?: TaskPriority | undefined;
   /**
    * Reentrant request, beyond the standard. Inside the callback of a lock of the same name that
    * covers it (held exclusively or, for a shared request, in any mode) it takes no further lock:

@@ -1,4 +1,5 @@
 import type { Lock, LockHandle, LockManager, LockMode } from './locks.js';
+import type { TaskPriority } from './scheduler.js';
 
 /** Options of {@link Mutex} and {@link Semaphore}. Another manager than ours is a TypeError. */
 export interface MutexOptions {
@@ -60,6 +61,11 @@ export interface EnterOptions extends WaitForUnlockOptions {
    * @defaultValue Infinity
    */
   maxPending?: number | undefined;
+  /**
+   * The order among those that wait, see `LockOptions`.
+   * @defaultValue 'user-visible'
+   */
+  priority?: TaskPriority | undefined;
 }
 
 /** Releases the lock; has no effect the second time. Disposable, for `using` and `await using`. */

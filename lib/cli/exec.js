@@ -118,6 +118,7 @@ function runCommand(manager, lock, [file, ...args], { close = false, onLoss }) {
  *   shared?: boolean, nonblock?: boolean, timeout?: number, conflictExitCode: number,
  *   fork: boolean, label?: string, close?: boolean, verbose?: boolean,
  *   onLoss: 'terminate' | 'continue',
+ *   priority?: import('holdfast').TaskPriority,
  * }} Options
  */
 
@@ -172,12 +173,13 @@ function toCommand(words) {
  * @param {Options} options
  * @returns {Promise<import('holdfast').LockHandle | null>} null: it is taken
  */
-async function acquire(manager, name, { shared, nonblock, timeout, label }) {
+async function acquire(manager, name, { shared, nonblock, timeout, label, priority }) {
   const mode = shared ? 'shared' : 'exclusive';
   // As flock(1) has it, no time to wait at all is the same as not to wait.
-  if (nonblock || timeout === 0) return manager.acquire(name, { mode, label, ifAvailable: true });
+  if (nonblock || timeout === 0)
+    return manager.acquire(name, { mode, label, priority, ifAvailable: true });
   try {
-    return await manager.acquire(name, { mode, label, timeout });
+    return await manager.acquire(name, { mode, label, priority, timeout });
   } catch (error) {
     if (/** @type {Error} */ (error).name === 'TimeoutError') return null;
     throw error;
@@ -266,6 +268,11 @@ function add(program) {
       new Option('-F, --no-fork', 'accepted, as flock has it; signals are passed on anyway'),
     )
     .option('-l, --label <text>', 'shown by ls, top and inspect()')
+    .addOption(
+      new Option('-p, --priority <priority>', 'the order of those that wait')
+        .choices(['user-blocking', 'user-visible', 'background'])
+        .default('user-visible'),
+    )
     .addOption(
       new Option('--on-loss <action>', 'when the lock is taken away: end the command, or not')
         .choices(['terminate', 'continue'])

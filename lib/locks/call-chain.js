@@ -199,6 +199,7 @@ const onlyInside = (enclosing) => ({
   limit: 0,
   holdLimit: 0,
   maxPending: Infinity,
+  priority: 'user-visible',
   label: '',
   callSite: '',
   deadlock: 'warn',

@@ -12,7 +12,11 @@ const {
 } = require('../webidl.js');
 const { notSupportedError } = require('../errors.js');
 const { OF_REQUEST, warnOfMisspeltOptions } = require('../option-names.js');
+const { DEFAULT_PRIORITY, toTaskPriority } = require('../scheduler/task-priority.js');
+const { lazy } = require('../lazy.js');
 const { followCallChains } = require('./call-chain.js');
+
+const signalPriority = lazy(() => require('../scheduler/signal-priority.js'));
 
 /** @type {LockOptions} */
 const DEFAULTS = Object.freeze({
@@ -21,6 +25,7 @@ const DEFAULTS = Object.freeze({
   signal: undefined,
   steal: false,
   extras: undefined,
+  signalPriority: undefined,
   reentrant: false,
   timeout: Infinity,
 });
@@ -76,6 +81,7 @@ function toMaxPending(value) {
 
 /** @typedef {'exclusive' | 'shared'} LockMode */
 /** @typedef {import('../../types/backend.d.ts').LockRequestExtras} LockRequestExtras */
+/** @typedef {import('../scheduler/signal-priority.js').SignalPriority} SignalPriority */
 /**
  * @typedef {object} LockOptions  the dictionary, converted
  * @property {boolean} ifAvailable
@@ -84,6 +90,7 @@ function toMaxPending(value) {
  * @property {boolean} steal
  * @property {LockRequestExtras | undefined} extras  extensions
  *   that the backend implements, if any were used
+ * @property {SignalPriority | undefined} signalPriority  of the signal, if the request follows it
  * @property {boolean} reentrant
  * @property {number} timeout  in milliseconds; Infinity: none
  */
@@ -94,10 +101,11 @@ const toLockMode = enumConverter('LockMode', /** @type {const} */ (['exclusive',
  * @param {Partial<LockRequestExtras>} used
  * @returns {LockRequestExtras}
  */
-const toExtras = ({ deadlock, holdLimit, label, limit, maxPending }) => ({
+const toExtras = ({ deadlock, holdLimit, label, limit, maxPending, priority }) => ({
   limit: limit ?? 0,
   holdLimit: holdLimit ?? 0,
   maxPending: maxPending ?? Infinity,
+  priority: priority ?? DEFAULT_PRIORITY,
   label: label ?? '',
   callSite: '',
   deadlock: deadlock ?? 'warn',
@@ -128,12 +136,19 @@ function toLockOptions(value) {
   const label = toMember(source.label, toDOMString, undefined);
   const limit = toMember(source.limit, toLimit, undefined);
   const maxPending = toMember(source.maxPending, toMaxPending, undefined);
+  let priority = toMember(source.priority, toTaskPriority, undefined);
   const reentrant = toMember(source.reentrant, toBoolean, false);
   const timeout = toMember(source.timeout, toTimeout, Infinity);
   if (reentrant || (deadlock ?? 'ignore') !== 'ignore') followCallChains();
-  const hasExtras = (deadlock ?? holdLimit ?? label ?? limit ?? maxPending) !== undefined;
+  const followed =
+    signal === undefined || priority !== undefined
+      ? undefined
+      : signalPriority().priorityOf(signal);
+  priority ??= followed?.value;
+  const hasExtras =
+    (deadlock ?? holdLimit ?? label ?? limit ?? maxPending ?? priority) !== undefined;
   const extras = hasExtras
-    ? toExtras({ deadlock, holdLimit, label, limit, maxPending })
+    ? toExtras({ deadlock, holdLimit, label, limit, maxPending, priority })
     : undefined;
   if (limit !== undefined && mode !== 'shared') {
     throw new TypeError("The member 'limit' needs the mode 'shared'");
@@ -144,6 +159,7 @@ function toLockOptions(value) {
     signal,
     steal,
     extras,
+    signalPriority: followed,
     reentrant,
     timeout,
   };

@@ -548,6 +548,14 @@ class LockRequest {
     if (this.#phase === WAITING) this.#decide(GRANTED);
   }
 
+  /** @param {import('../scheduler/task-priority.js').TaskPriority} priority  of its signal */
+  changePriority(priority) {
+    if (this.#phase !== WAITING || this.extras === undefined) return;
+    if (this.extras.priority === priority) return;
+    this.extras = { ...this.extras, priority };
+    this.backend.changePriority?.(/** @type {any} */ (this));
+  }
+
   /** Another request waits for the lock: called once, after `watchContention()` of the backend. */
   contended() {
     reportContention(this);

@@ -225,7 +225,7 @@ class MutexBase {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
     warnOfMisspeltOptions(source, OF_MUTEX_REQUEST);
     const isBlocking = toMember(/** @type {any} */ (source).blocking, toBoolean, true);
-    const { deadlock, holdLimit, label, reentrant, steal } = source;
+    const { deadlock, holdLimit, label, priority, reentrant, steal } = source;
     const mode = chosen('mode', source.mode, fixed.mode);
     const limit = chosen('limit', source.limit, fixed.limit);
     // A steal never waits.
@@ -242,6 +242,7 @@ class MutexBase {
       limit,
       maxPending,
       mode,
+      priority,
       reentrant,
       signal,
       steal,

@@ -65,18 +65,25 @@ const MAX_NAMING_MS = 250;
 
 const abortListeners = lazy(() => require('../abort-listeners.js'));
 
+/** @typedef {import('../scheduler/signal-priority.js').SignalPriority} SignalPriority */
+
 /**
  * A request with a limited wait.
  * @typedef {import('../abort-listeners.js').Abortable & {
+ *   changePriority(priority: import('../scheduler/task-priority.js').TaskPriority): void,
  *   backend: import('../../types/backend.d.ts').LockBackend,
  *   name: string,
  * }} Limited
  */
 
-/** Ends the wait of a request before its grant: by its signal or its timeout. */
+/**
+ * Ends the wait of a request before its grant: by its signal or its timeout. A request that follows
+ * the priority of its signal does so meanwhile.
+ */
 class WaitLimits {
   #request;
   #signal;
+  #priority;
   #timeout;
   #isWatching = false;
   /** @type {NodeJS.Timeout | undefined} while the request is queued */
@@ -85,12 +92,12 @@ class WaitLimits {
 
   /**
    * @param {Limited} request
-   * @param {AbortSignal | undefined} signal
-   * @param {number} timeout  in milliseconds; Infinity: none
+   * @param {import('./lock-options.js').LockOptions} options
    */
-  constructor(request, signal, timeout) {
+  constructor(request, { signal, signalPriority, timeout }) {
     this.#request = request;
     this.#signal = signal;
+    this.#priority = signalPriority;
     this.#timeout = timeout;
   }
 
@@ -111,13 +118,21 @@ class WaitLimits {
       abortListeners().watchAbort(this.#signal, this.#request);
       this.#isWatching = true;
       throwIfAborted(this.#signal);
+      this.#priority?.observe(this);
+      if (this.#priority !== undefined) this.priorityChanged(this.#priority.value);
     } catch (error) {
       this.#request.abort(error);
     }
   }
 
+  /** @param {import('../scheduler/task-priority.js').TaskPriority} priority */
+  priorityChanged(priority) {
+    this.#request.changePriority(priority);
+  }
+
   /** Called when the request leaves the queue; its signal counts until its callback runs. */
   stopTimer() {
+    this.#priority?.unobserve(this);
     if (this.#timer === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -194,9 +209,9 @@ const timeOut = (limits) => limits.timeOut();
  * @param {import('./lock-options.js').LockOptions} options
  * @returns {WaitLimits | undefined} undefined if there are no limits
  */
-function createWaitLimits(request, { signal, timeout }) {
-  if (signal === undefined && timeout === Infinity) return undefined;
-  return new WaitLimits(request, signal, timeout);
+function createWaitLimits(request, options) {
+  if (options.signal === undefined && options.timeout === Infinity) return undefined;
+  return new WaitLimits(request, options);
 }
 
 module.exports = {

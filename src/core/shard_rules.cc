@@ -188,8 +188,8 @@ CellId ShardRules::PredecessorOf(const NameCell& name, Priority priority, uint64
     if (waiting == nullptr) return shard_.MarkCorrupted();
     QueuePosition position = PositionOf(*waiting);
     position.order = order + passed;
-    const bool is_overtaken = own.priority > position.priority &&
-                              waiting->ticket.Get() < request.ticket.Get();
+    const bool is_overtaken =
+        own.priority > position.priority && waiting->ticket.Get() < request.ticket.Get();
     if (is_overtaken) ++position.overtakes;
     waiting->queue_position.Set(position.ToWord());
     id = waiting->previous.Get();

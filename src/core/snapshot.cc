@@ -186,10 +186,9 @@ class Reader {
     for (const CopiedCell& cell : table_.CellsOf(shard_)) {
       if (cell.IsShown()) requests.push_back(&cell);
     }
-    std::sort(requests.begin(), requests.end(),
-              [](const CopiedCell* a, const CopiedCell* b) {
-                return PositionOf(*a) < PositionOf(*b);
-              });
+    std::sort(requests.begin(), requests.end(), [](const CopiedCell* a, const CopiedCell* b) {
+      return PositionOf(*a) < PositionOf(*b);
+    });
     for (const CopiedCell* request : requests) Show(*request);
   }
 

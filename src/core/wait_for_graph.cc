@@ -392,10 +392,9 @@ void WaitWalk::Sort() {
   if (order_.size() == found_.size()) return;
   order_.resize(found_.size());
   std::iota(order_.begin(), order_.end(), 0U);
-  std::sort(order_.begin(), order_.end(),
-            [this](uint32_t a, uint32_t b) {
-              return found_[a].position.order < found_[b].position.order;
-            });
+  std::sort(order_.begin(), order_.end(), [this](uint32_t a, uint32_t b) {
+    return found_[a].position.order < found_[b].position.order;
+  });
 }
 
 Snapshot WaitWalk::Take(size_t max) {

@@ -285,7 +285,8 @@ class ShardChecker {
         if (position.order > shard_.header().last_ticket.Get()) {
           Fail("I20", CellName(id) + " has an order that was never given");
         }
-        if (position.overtakes > kMaxOvertakes) Fail("I20", CellName(id) + " is overtaken for ever");
+        if (position.overtakes > kMaxOvertakes)
+          Fail("I20", CellName(id) + " is overtaken for ever");
         last_order = position.order;
       }
       const bool is_shared = request->mode.Get() == static_cast<uint8_t>(LockMode::kShared);

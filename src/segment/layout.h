@@ -26,8 +26,8 @@
 //     (`queue_position`). The index (links, counts, heads, hash buckets, free list) can be rebuilt
 //     from them.
 // I3  Unlocked: the state of a request decides its list. A kWaiting request is in its name's queue,
-//     by its position; a kHeld request is in its name's held list. A kStolen, kExpired or kZombie request
-//     is in neither. Each of them is in its agent's list.
+//     by its position; a kHeld request is in its name's held list. A kStolen, kExpired or kZombie
+//     request is in neither. Each of them is in its agent's list.
 // I4  Unlocked: a name cell is in its hash bucket, and at least one request waits for or holds the
 //     name.
 // I5  Unlocked: two holders of one name are both shared. If a holder has a limit, the number of
@@ -53,7 +53,8 @@
 // I16 A biased record (biased_record.h) is the only request of its name. It has no text, limit,
 //     hold limit or enclosing token, has the default priority, and is in the shard's `biased`.
 //     Unlocked: it is in the held list of its name and not counted, also after it was revoked,
-//     until the name is settled (shard_rules.h). Exception from I1: its mode, token and times change while it is biased.
+//     until the name is settled (shard_rules.h). Exception from I1: its mode, token and times
+//     change while it is biased.
 // I17 A record that was biased is freed by its agent, or by the thread that ends the agent.
 // I18 After a request has returned without a grant, or a watcher has begun, every biased record
 //     concerned has been revoked. It is biased again only inside the shard, and only after that.

@@ -56,12 +56,14 @@ class LockAgent {
     this.#report = report;
   }
 
-  async request({ key, name, options, isAbortable, reportsLoss, reportsContention }) {
-    const controller = new AbortController();
+  async request({ key, name, options, isAbortable, priority, reportsLoss, reportsContention }) {
+    const controller =
+      priority === undefined ? new AbortController() : new holdfast.TaskController({ priority });
+    const hasSignal = isAbortable || priority !== undefined;
     const request = { controller, finish: undefined };
     this.#requests.set(key, request);
     this.#manager
-      .request(name, isAbortable ? { ...options, signal: controller.signal } : options, (lock) => {
+      .request(name, hasSignal ? { ...options, signal: controller.signal } : options, (lock) => {
         this.#report({ key, granted: describeLock(lock) });
         if (reportsLoss) this.#reportLoss(key, lock.signal);
         if (reportsContention) this.#reportContention(key, lock.contended);
@@ -96,6 +98,11 @@ class LockAgent {
 
   async abort({ key, reason }) {
     this.#requests.get(key).controller.abort(reason);
+    await this.#settle();
+  }
+
+  async setPriority({ key, priority }) {
+    this.#requests.get(key).controller.setPriority(priority);
     await this.#settle();
   }
 

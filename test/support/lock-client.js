@@ -68,6 +68,11 @@ class RemoteRequest {
     return this.settled;
   }
 
+  /** Changes the priority of the signal of a request that was made with `priority`. */
+  setPriority(priority) {
+    return this.#client.command('setPriority', { key: this.#key, priority });
+  }
+
   /** Aborts the signal of a request that was made with `isAbortable`; gives `settled`. */
   async abort(reason) {
     await this.#client.command('abort', { key: this.#key, reason });
@@ -116,13 +121,15 @@ class LockClient {
     return this.command('open', spec);
   }
 
-  /** Makes a request; resolves when request() has been called. */
+  /**
+   * Makes a request; resolves when request() has been called. The flag `priority`: of a TaskSignal.
+   */
   async request(name, options = {}, flags = {}) {
-    const { isAbortable = false, reportsLoss = false, reportsContention = false } = flags;
+    const { isAbortable = false, reportsLoss = false, reportsContention = false, priority } = flags;
     const key = unique('request');
     const request = new RemoteRequest(this, key);
     this.#requests.set(key, request);
-    const all = { key, name, options, isAbortable, reportsLoss, reportsContention };
+    const all = { key, name, options, isAbortable, priority, reportsLoss, reportsContention };
     await this.command('request', all);
     return request;
   }

@@ -7,6 +7,7 @@ const { machineNow } = require('./machine-clock.js');
 const {
   REQUEST_MESSAGES,
   fieldsOf,
+  flagsOf,
   handshakeMessages,
   reportOf,
   toDetail,
@@ -568,6 +569,13 @@ class BrokerBackend {
       this.#link.send(['r', number, this.#link.now()]);
       throw unconfirmedRelease(request.name, /** @type {Error} */ (error));
     }
+  }
+
+  /** @param {Request} request */
+  changePriority(request) {
+    const entry = this.#requests.find(request);
+    if (entry === undefined || entry.isHeld) return;
+    this.#link.send(['y', entry.number, flagsOf(request), this.#link.now()]);
   }
 
   /**

@@ -9,7 +9,7 @@ const { createHmac, randomBytes, timingSafeEqual } = require('node:crypto');
  * To the broker, `t` by the broker's clock:
  *   auth [proof, nonce] · + [requests], of the next hello · hello [state] ·
  *   q [id, name, flags, t, extras] · r [id, t] ·
- *   c [id, isTimeout, t] · f [id] · k [id] · ? [call, what, t, argument] · bye []
+ *   c [id, isTimeout, t] · y [id, flags, t] · f [id] · k [id] · ? [call, what, t, argument] · bye []
  * Calls (`?`) before `hello` take effect together with its requests, by their times.
  * From the broker:
  *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·
@@ -20,7 +20,7 @@ const { createHmac, randomBytes, timingSafeEqual } = require('node:crypto');
  *   a request that its table has had, if its directory was removed
  */
 
-const WIRE_VERSION = 5;
+const WIRE_VERSION = 6;
 
 /** Flags of a request. */
 const SHARED = 1;
@@ -28,6 +28,21 @@ const IF_AVAILABLE = 2;
 const STEAL = 4;
 /** The client needs no message that it waits: no `w`, which would wake a process for nothing. */
 const PATIENT = 8;
+const BACKGROUND = 16;
+const USER_BLOCKING = 32;
+const PRIORITIES = BACKGROUND | USER_BLOCKING;
+
+const PRIORITY_FLAGS = {
+  background: BACKGROUND,
+  'user-visible': 0,
+  'user-blocking': USER_BLOCKING,
+};
+
+/** @param {number} flags */
+function priorityIn(flags) {
+  if ((flags & BACKGROUND) !== 0) return 'background';
+  return (flags & USER_BLOCKING) !== 0 ? 'user-blocking' : 'user-visible';
+}
 
 /** A client's state of its request when it reconnects. */
 const VIEW = Object.freeze({ WAITING: 0, HELD: 1, RELEASING: 2 });
@@ -36,11 +51,12 @@ const VIEW = Object.freeze({ WAITING: 0, HELD: 1, RELEASING: 2 });
 
 /** @param {Request} request */
 function flagsOf({ mode, ifAvailable, steal, isTimed, extras }) {
-  const ofStandard =
+  const plain =
     (mode === 'shared' ? SHARED : 0) | (ifAvailable ? IF_AVAILABLE : 0) | (steal ? STEAL : 0);
+  const flags = plain | PRIORITY_FLAGS[extras?.priority ?? 'user-visible'];
   // Once it waits, a broker that comes later must not refuse it.
   const isPatient = isTimed === false && (extras?.maxPending ?? Infinity) === Infinity;
-  return isPatient ? ofStandard | PATIENT : ofStandard;
+  return isPatient ? flags | PATIENT : flags;
 }
 
 /** Of `maxPending`: any number. */
@@ -327,6 +343,7 @@ module.exports = {
   ANY_NUMBER,
   IF_AVAILABLE,
   PATIENT,
+  PRIORITIES,
   SHARED,
   STEAL,
   REQUEST_MESSAGES,
@@ -335,6 +352,8 @@ module.exports = {
   LineReader,
   WireError,
   fieldsOf,
+  flagsOf,
+  priorityIn,
   reportOf,
   toLine,
   handshakeMessages,

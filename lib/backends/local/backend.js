@@ -119,6 +119,14 @@ class LocalBackend {
   }
 
   /** @param {Request} request */
+  changePriority({ backendId, extras }) {
+    const entry = backendId === NO_ID ? null : this.#entries[backendId];
+    if (entry !== null && extras !== undefined) {
+      this.#table.changePriority(entry, extras.priority);
+    }
+  }
+
+  /** @param {Request} request */
   watchContention({ backendId }) {
     const entry = backendId === NO_ID ? null : this.#entries[backendId];
     return entry !== null && this.#table.watchContention(entry);

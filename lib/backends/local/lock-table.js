@@ -34,15 +34,24 @@ class EntryList {
   }
 
   /**
-   * Inserts an entry in order. Entries usually arrive in order, so the search begins at the end.
+   * Entries usually arrive in order, so the search begins at the end.
    * @param {E} entry  in no list
    * @param {(a: E, b: E) => boolean} isBefore
+   * @returns {E | null} the entry before which it belongs; null: it belongs to the end
    */
-  insert(entry, isBefore) {
+  nextOf(entry, isBefore) {
     let next = null;
     for (let last = this.#last; last !== null && isBefore(entry, last); last = last.previous) {
       next = last;
     }
+    return next;
+  }
+
+  /**
+   * @param {E} entry  in no list
+   * @param {E | null} next  null: to the end
+   */
+  insertBefore(entry, next) {
     if (next === null) {
       this.append(entry);
       return;
@@ -81,6 +90,14 @@ const tokenOf = ({ tokenHigh, tokenLow }) => (BigInt(tokenHigh) << 32n) | BigInt
 /** The number of the newest entry. */
 let lastNumber = 0;
 
+/** The highest order of a queued entry so far. */
+let lastOrder = 0;
+
+/** A request that so many younger ones with a higher priority have passed is passed by no other. */
+const MAX_OVERTAKES = 16;
+
+const RANKS = { background: 0, 'user-visible': 1, 'user-blocking': 2 };
+
 /**
  * A request in the table: in its resource's queue, among the holders, or (once it has ended) in
  * neither.
@@ -101,6 +118,12 @@ class LockEntry {
   isGrantOnItsWay = false;
   /** Unique among the requests of this thread. */
   number = ++lastNumber;
+  /** The rank of its priority. */
+  rank;
+  /** Queues are in this order. */
+  order = 0;
+  /** How many younger requests have passed it in the queue. */
+  overtakes = 0;
   /** Measured by the clock of the table, like the times below. */
   requestedAt;
   grantedAt = 0;
@@ -119,6 +142,7 @@ class LockEntry {
     this.request = request;
     this.requestId = request.backendId;
     this.resource = resource;
+    this.rank = RANKS[request.extras?.priority ?? 'user-visible'];
   }
 
   get isQueued() {
@@ -222,6 +246,35 @@ class LockResource {
   get isUnused() {
     return this.held.first === null && this.queue.first === null;
   }
+
+  /**
+   * The waiting request before which a further one belongs; null: it belongs to the end. This and
+   * pass() are the order of a queue: by priority, then by age, with a bound (docs/api.md).
+   * @param {LockEntry} entry
+   */
+  nextOf(entry) {
+    return this.queue.nextOf(entry, mayPass);
+  }
+
+  /**
+   * The entry goes before `next`, and so passes all from there on.
+   * @param {LockEntry} entry
+   * @param {LockEntry | null} next  null: it passes none
+   */
+  pass(entry, next) {
+    entry.order = ++lastOrder;
+    for (let passed = next; passed !== null; passed = passed.next) {
+      if (passed.rank < entry.rank && !isOlder(entry, passed)) passed.overtakes += 1;
+      passed.order = ++lastOrder;
+    }
+  }
+
+  /** @param {LockEntry} entry  in no list */
+  enqueue(entry) {
+    const next = this.nextOf(entry);
+    this.pass(entry, next);
+    this.queue.insertBefore(entry, next);
+  }
 }
 
 /** @typedef {import('../../../types/backend.d.ts').WaitWalk} WaitWalk */
@@ -241,6 +294,42 @@ function enclosingTokenOf({ request: { extras } }) {
 
 /** @param {LockEntry} a  @param {LockEntry} b */
 const byAge = (a, b) => a.requestedAt - b.requestedAt || a.number - b.number;
+
+/**
+ * By age, and each queue in its order.
+ * @param {Iterable<LockEntry>} entries
+ */
+function inOrder(entries) {
+  const sorted = [...entries].sort(byAge);
+  /** @type {Map<LockResource, number[]>} the places of the entries of each queue */
+  const queues = new Map();
+  for (const [i, entry] of sorted.entries()) {
+    if (!entry.isQueued) continue;
+    const places = queues.get(entry.resource);
+    if (places === undefined) queues.set(entry.resource, [i]);
+    else places.push(i);
+  }
+  for (const places of queues.values()) {
+    const queue = places.map((i) => sorted[i]).sort((a, b) => a.order - b.order);
+    for (const [k, i] of places.entries()) sorted[i] = queue[k];
+  }
+  return sorted;
+}
+
+/** @param {LockEntry} a  @param {LockEntry} b */
+const isOlder = (a, b) => byAge(a, b) < 0;
+
+/**
+ * Whether a request may go before one that waits.
+ * @param {LockEntry} entry
+ * @param {LockEntry} waiting
+ */
+function mayPass(entry, waiting) {
+  if (entry.rank === waiting.rank) return isOlder(entry, waiting);
+  return (
+    entry.rank > waiting.rank && (waiting.overtakes < MAX_OVERTAKES || isOlder(entry, waiting))
+  );
+}
 
 /**
  * @param {Iterable<LockEntry>} entries  of one thread
@@ -496,17 +585,48 @@ class LocalLockTable {
   request(agent, request, requestedAt = undefined) {
     const now = this.#clock.now();
     const resource = this.#resourceOf(request.name);
-    const isFree = resource.queue.first === null && resource.isGrantable(request);
-    if (!isFree && !request.steal && resource.queue.size >= maxPendingOf(request)) return null;
     const entry = new LockEntry(agent, request, resource, requestedAt ?? now);
+    const { first } = resource.queue;
+    const isFree = resource.nextOf(entry) === first && resource.isGrantable(request);
+    if (!isFree && !request.steal && resource.queue.size >= maxPendingOf(request)) return null;
     if (request.steal) this.#takeFromHolders(resource);
+    else if (isFree) resource.pass(entry, first);
     if (isFree || request.steal) this.#grant(entry, now);
     else {
-      resource.queue.insert(entry, isEarlier);
+      resource.enqueue(entry);
       this.watches.emit('queued', entry);
       if (resource.contentionWatchers !== undefined) this.#reportContention(resource);
     }
     return entry;
+  }
+
+  /**
+   * Moves a waiting request to the position of its new priority.
+   * @param {LockEntry} entry
+   * @param {keyof typeof RANKS} priority
+   */
+  changePriority(entry, priority) {
+    this.move(entry, priority);
+    this.process(entry);
+  }
+
+  /**
+   * The same, without grants.
+   * @param {LockEntry} entry
+   * @param {keyof typeof RANKS} priority
+   */
+  move(entry, priority) {
+    const rank = RANKS[priority];
+    if (entry.rank === rank) return;
+    entry.rank = rank;
+    if (!entry.isQueued) return;
+    entry.resource.queue.remove(entry);
+    entry.resource.enqueue(entry);
+  }
+
+  /** Grants what has become grantable. @param {LockEntry} entry  that was moved */
+  process(entry) {
+    this.#processQueue(entry.resource);
   }
 
   /**
@@ -594,7 +714,7 @@ class LocalLockTable {
    */
   waitsOf(starts, options, viewer, entriesOf = () => this.#entries()) {
     const queued = starts.filter((entry) => entry?.isQueued);
-    const found = [...reachableFrom(queued, entriesOf, options)].sort(byAge); // queues in order
+    const found = inOrder(reachableFrom(queued, entriesOf, options));
     return { ...listMoment(found, this.#describer(viewer)), isOneMoment: true };
   }
 
@@ -636,11 +756,19 @@ class LocalLockTable {
    * @param {Agent} agent
    * @param {Request} request
    * @param {number} requestedAt
+   * @param {number} [order]  as it was in the saved state; undefined: it was made since then
+   * @param {number} [overtakes]
    */
-  restore(agent, request, requestedAt) {
+  restore(agent, request, requestedAt, order = undefined, overtakes = 0) {
     const resource = this.#resourceOf(request.name);
     const entry = new LockEntry(agent, request, resource, requestedAt);
-    resource.queue.insert(entry, isEarlier);
+    if (order === undefined) resource.enqueue(entry);
+    else {
+      entry.order = order;
+      entry.overtakes = overtakes;
+      lastOrder = Math.max(lastOrder, order);
+      resource.queue.insertBefore(entry, resource.queue.nextOf(entry, isOrderedBefore));
+    }
     return entry;
   }
 
@@ -651,7 +779,8 @@ class LocalLockTable {
   restoreGrant(entry, grantedAt) {
     entry.list?.remove(entry);
     entry.grantedAt = grantedAt;
-    entry.resource.held.insert(entry, isGrantedEarlier);
+    const { held } = entry.resource;
+    held.insertBefore(entry, held.nextOf(entry, isGrantedEarlier));
   }
 
   /**
@@ -802,7 +931,7 @@ function endingOf(entry, isTimeout) {
  * @param {LockEntry} a
  * @param {LockEntry} b
  */
-const isEarlier = (a, b) => a.requestedAt < b.requestedAt;
+const isOrderedBefore = (a, b) => a.order < b.order;
 
 /**
  * @param {LockEntry} a

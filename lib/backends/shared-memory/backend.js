@@ -11,12 +11,14 @@ const {
   EVENT_RELEASED,
   HAS_EVENTS,
   HAS_OTHERS,
+  BACKGROUND,
   IF_AVAILABLE,
   LOSS_UNKNOWN,
   OUTCOME_BITS,
   SELF_DEADLOCK,
   SHARED,
   STEAL,
+  USER_BLOCKING,
 } = require('./native-constants.js');
 const { RESOLVED, apply, queueMicrotask, then } = require('../../time.js');
 const { loadBinding } = require('../../binding.js');
@@ -191,6 +193,12 @@ function toError({ name, message, code }) {
 const isOnlyInside = ({ limit, holdLimit, label, callSite, maxPending }) =>
   limit === 0 && holdLimit === 0 && label === '' && callSite === '' && maxPending === Infinity;
 
+const PRIORITY_FLAGS = {
+  background: BACKGROUND,
+  'user-visible': 0,
+  'user-blocking': USER_BLOCKING,
+};
+
 /** The native part's number for any number of waiting requests. */
 const ANY_NUMBER = 0xffff_ffff;
 
@@ -219,6 +227,7 @@ class RequestCaller {
     if (request.steal) flags |= STEAL;
     const { name, extras } = request;
     if (extras === undefined) return this.#callPlain(agent, name, flags);
+    flags |= PRIORITY_FLAGS[extras.priority];
     if (isOnlyInside(extras)) return this.#callInside(agent, name, flags, extras.enclosing);
     return agent.requestWithExtras(
       name,
@@ -457,6 +466,12 @@ class SharedMemoryBackend {
       return this.#agent === null ? EVENT_DISCONNECTED : undefined;
     });
     return reasonOfEvent(/** @type {number} */ (kind));
+  }
+
+  /** @param {Request} request */
+  changePriority({ backendId, extras }) {
+    if (backendId === NO_ID || extras === undefined) return;
+    this.#agent?.changePriority(backendId, PRIORITY_FLAGS[extras.priority]);
   }
 
   /**

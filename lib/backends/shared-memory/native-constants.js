@@ -9,6 +9,8 @@ module.exports = Object.freeze({
   SHARED: 1,
   IF_AVAILABLE: 2,
   STEAL: 4,
+  BACKGROUND: 8,
+  USER_BLOCKING: 16,
   /** The lowest bits of an answer are the outcome, the others an id. */
   OUTCOME_BITS: 2,
   // Kinds of events.

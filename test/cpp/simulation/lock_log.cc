@@ -45,7 +45,8 @@ void LockLog::CheckPair(Number number, Number other) {
   const auto is_in_order = [](const Entry& later, const Entry& first) {
     return !IsBehind(later, first) || MayPass(later, first) || later.token > first.token;
   };
-  if (!is_in_order(granted, earlier) || !is_in_order(earlier, granted)) Fail("the tokens are not in the order of the queue", number, other);
+  if (!is_in_order(granted, earlier) || !is_in_order(earlier, granted))
+    Fail("the tokens are not in the order of the queue", number, other);
 }
 
 // A steal takes the lock from the previous holder. The time of the steal is unknown if the stealer

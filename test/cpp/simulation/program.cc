@@ -149,9 +149,8 @@ void Program::ChangePriority() {
 }
 
 void Program::RequestName(uint32_t name, core::RequestParams request) {
-  const LockLog::Number number =
-      log_.Begin({process_.id, name, request.mode == LockMode::kExclusive, request.steal,
-                  request.priority});
+  const LockLog::Number number = log_.Begin(
+      {process_.id, name, request.mode == LockMode::kExclusive, request.steal, request.priority});
   if (AcquireBiased(name, request, number) || world_.IsGhost()) return;
   const std::u16string units = SimulatedName(name);
   const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));

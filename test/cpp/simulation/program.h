@@ -21,8 +21,8 @@ inline constexpr uint32_t kSimulatedNames = 3;
 std::u16string SimulatedName(uint32_t number);
 
 struct Habits {
-  uint32_t requests = 8;      // so many it makes in its life
-  bool steals = false;        // now and then
+  uint32_t requests = 8;  // so many it makes in its life
+  bool steals = false;    // now and then
   bool has_priorities = false;
   bool watches = false;       // for a while
   bool keeps = false;         // the records of what it releases, as JavaScript does

@@ -1,6 +1,14 @@
 'use strict';
 
-const { ANY_NUMBER, IF_AVAILABLE, PATIENT, SHARED, STEAL } = require('../wire.js');
+const {
+  ANY_NUMBER,
+  IF_AVAILABLE,
+  PATIENT,
+  PRIORITIES,
+  SHARED,
+  STEAL,
+  priorityIn,
+} = require('../wire.js');
 const { eachOf } = require('../../../sliced.js');
 const { LocalLockTable } = require('../../local/lock-table.js');
 const { TokenCounter } = require('../../local/token-counter.js');
@@ -210,6 +218,13 @@ const grantOf = (sessionId, { request, grantedAt }) => [
 /** The kinds of the records of an entry: of its request, its grant, its loss. */
 const KINDS = { queued: 'Q', held: 'QG', lost: 'QGL' };
 
+/**
+ * The parts of an entry that change while it waits.
+ * @param {LockEntry} entry
+ * @returns {[kinds: string, flags: number, order: number, overtakes: number]} see KINDS
+ */
+const stateOf = (entry) => [kindsOf(entry), requestOf(entry).flags, entry.order, entry.overtakes];
+
 /** @param {LockEntry} entry */
 function kindsOf(entry) {
   if (entry.isQueued) return KINDS.queued;
@@ -219,16 +234,22 @@ function kindsOf(entry) {
 /**
  * @param {string} sessionId
  * @param {LockEntry} entry
- * @param {string} kinds  see KINDS
+ * @param {ReturnType<typeof stateOf>} state
  */
-function* recordsOf(sessionId, entry, kinds) {
+function* recordsOf(sessionId, entry, [kinds, flags, ...position]) {
   const request = requestOf(entry);
-  yield ['Q', sessionId, ...request.fields];
+  const [id, name, , t, extras] = request.fields;
+  yield ['Q', sessionId, id, name, flags, t, extras, ...position];
   if (kinds !== KINDS.queued) yield grantOf(sessionId, entry);
   if (kinds === KINDS.lost) yield ['L', sessionId, request.backendId, entry.lossReason];
 }
 
 const NO_ROOM = ['QuotaExceededError', 'The journal of the broker has no room: the disk is full'];
+
+/** Of a request, in its record; its position may follow. */
+const REQUEST_PARTS = 5;
+/** The room for the record of a change of priority. */
+const BYTES_OF_CHANGE = 256;
 
 /** In the journal, a character takes up to six bytes. */
 const MAX_BYTES_PER_UNIT = 6;
@@ -276,16 +297,26 @@ function bytesOfRequest([, name, , , extras]) {
 
 /**
  * @param {WireExtras | null} extras
+ * @param {number} flags
  * @returns {import('../../../../types/backend.d.ts').LockRequestExtras | undefined}
  */
-function toExtras(extras) {
+function toExtras(extras, flags) {
   if (extras === null) return undefined;
   const [limit, holdLimit, label, callSite, tokenHigh, tokenLow, max] = extras;
   const enclosing = /** @type {any} */ (
     tokenHigh === 0 && tokenLow === 0 ? undefined : { tokenHigh, tokenLow }
   );
   const maxPending = max === ANY_NUMBER ? Infinity : max;
-  return { limit, holdLimit, maxPending, label, callSite, deadlock: 'ignore', enclosing };
+  return {
+    limit,
+    holdLimit,
+    maxPending,
+    priority: priorityIn(flags),
+    label,
+    callSite,
+    deadlock: 'ignore',
+    enclosing,
+  };
 }
 
 /**
@@ -303,7 +334,7 @@ class ClientRequest {
     this.flags = flags;
     this.t = t;
     this.wireExtras = extras;
-    this.extras = toExtras(extras);
+    this.extras = toExtras(extras, flags);
     /** @type {'shared' | 'exclusive'} */
     this.mode = (flags & SHARED) === 0 ? 'exclusive' : 'shared';
     this.ifAvailable = (flags & IF_AVAILABLE) !== 0;
@@ -532,6 +563,32 @@ class BrokerTable {
   }
 
   /**
+   * Has no effect if the disk is full.
+   * @param {Session} session
+   * @param {number} id
+   * @param {number} flags  with the priority
+   */
+  changePriority(session, id, flags) {
+    const entry = session.entries.get(id);
+    if (entry === undefined || !entry.isQueued) return;
+    if (((requestOf(entry).flags ^ flags) & PRIORITIES) === 0) return;
+    if (!this.#journal.hasRoomFor(BYTES_OF_CHANGE)) return;
+    this.#journal.add(['P', session.id, id, flags]);
+    this.#setPriority(entry, flags);
+    this.#table.process(entry);
+  }
+
+  /**
+   * @param {LockEntry} entry
+   * @param {number} flags
+   */
+  #setPriority(entry, flags) {
+    const request = requestOf(entry);
+    request.flags = (request.flags & ~PRIORITIES) | (flags & PRIORITIES);
+    this.#table.move(entry, priorityIn(flags));
+  }
+
+  /**
    * @param {Session} session
    * @param {number} id  of a held lock
    */
@@ -563,13 +620,13 @@ class BrokerTable {
       id,
       details,
       entries: [...entries.values()],
-      kinds: Array.from(entries.values(), kindsOf),
+      states: Array.from(entries.values(), stateOf),
     }));
     return (function* () {
       yield head;
-      for (const { id, details, entries, kinds } of sessions) {
+      for (const { id, details, entries, states } of sessions) {
         yield ['S', id, details];
-        for (let i = 0; i < entries.length; i += 1) yield* recordsOf(id, entries[i], kinds[i]);
+        for (let i = 0; i < entries.length; i += 1) yield* recordsOf(id, entries[i], states[i]);
       }
     })();
   }
@@ -648,10 +705,12 @@ class BrokerTable {
     if (kind === 'Q') {
       const request = new ClientRequest(/** @type {RequestFields} */ (rest));
       request.t = this.#pastOf(request.t);
-      session.put(id, this.#table.restore(session, request, request.t));
+      const [order, overtakes] = rest.slice(REQUEST_PARTS);
+      session.put(id, this.#table.restore(session, request, request.t, order, overtakes));
     } else if (known === undefined) {
       return;
     } else if (kind === 'G') this.#restoreGrant(known, rest.slice(1));
+    else if (kind === 'P') this.#setPriority(known, rest[1]);
     else if (kind === 'L') this.#restoreLoss(known, rest[1]);
     else {
       this.#table.drop(known);

@@ -409,6 +409,9 @@ class ClientConnection {
     } else if (kind === 'c') {
       const [id, isTimeout, t] = numbers(rest, 3);
       this.#at(t, () => table.cancel(session, id, isTimeout === 1));
+    } else if (kind === 'y') {
+      const [id, flags, t] = numbers(rest, 3);
+      this.#at(t, () => table.changePriority(session, id, flags));
     } else if (kind === 'f') {
       const [id] = numbers(rest, 1);
       this.#at(this.#lastT, () => table.forget(session, id));

@@ -132,7 +132,9 @@ class RecordFile {
  *   [J, version, number, high, low, clock, wallLead]   the head: the last token, by which clock
  *   [S, session, details]                a client has come, or more is known of it
  *   [E, session]                         it has gone
- *   [Q, session, id, name, flags, t, extras]   waits
+ *   [Q, session, id, name, flags, t, extras]   waits; in a file that was written anew with its
+ *                                        order and overtakes, else it enters the queue as it did
+ *   [P, session, id, flags]              has another priority
  *   [G, session, id, high, low, grantedAt]     holds
  *   [L, session, id, reason]             has lost its lock; its client has not received the loss
  *   [D, session, id]                     is over
@@ -148,7 +150,7 @@ class RecordFile {
  *   2. A draft is a beginning of: the state of one moment, then the records of the file since then.
  *   3. A draft replaces the file in a turn of the loop in which it has all records of the file.
  */
-const VERSION = 2;
+const VERSION = 3;
 
 /** The file is written anew when it has grown by so much, and by so many times what it says. */
 const MIN_GROWTH_BYTES = 2 ** 20;
@@ -337,7 +339,7 @@ const BEGINNINGS = {
   J: ['number', 'number', 'number', 'number'],
   S: ['string', 'object'],
   E: ['string'],
-  ...Object.fromEntries([...'QGLD'].map((kind) => [kind, ['string', 'number']])),
+  ...Object.fromEntries([...'QPGLD'].map((kind) => [kind, ['string', 'number']])),
 };
 
 /**

@@ -1,0 +1,172 @@
+'use strict';
+
+const { describeOneClient, describeTwoClients, unique } = require('../support/conformance.js');
+
+const BACKGROUND = { priority: 'background' };
+const URGENT = { priority: 'user-blocking' };
+const SHARED = { mode: 'shared' };
+const MAX_OVERTAKES = 16;
+
+/** Releases the holder, and then each of the requests, which have to be granted in this order. */
+async function expectOrder(holder, requests) {
+  await holder.release();
+  const granted = [];
+  for (const request of requests) request.granted.then(() => granted.push(request));
+  for (const [i, request] of requests.entries()) {
+    await request.granted;
+    expect(granted.map((it) => requests.indexOf(it))).toEqual([...Array(i + 1).keys()]);
+    await request.release();
+  }
+}
+
+describeTwoClients('priority', (clients) => {
+  test('requests are granted by priority, then by age', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name);
+    const low = await first.request(name, BACKGROUND);
+    const plain = await second.request(name);
+    const urgent = await first.request(name, URGENT);
+    const low2 = await second.request(name, BACKGROUND);
+    const urgent2 = await second.request(name, URGENT);
+    const plain2 = await first.request(name, { priority: 'user-visible' });
+    await expectOrder(holder, [urgent, urgent2, plain, plain2, low, low2]);
+  });
+
+  test('requests of both modes are in one queue, and query() shows its order', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name);
+    const low = await second.request(name, { ...BACKGROUND, ...SHARED });
+    const plain = await first.request(name);
+    const urgent = await second.request(name, { ...URGENT, ...SHARED });
+    expect(await first.queryOf(name)).toEqual({
+      held: ['exclusive'],
+      pending: ['shared', 'exclusive', 'shared'],
+    });
+    await expectOrder(holder, [urgent, plain, low]);
+  });
+
+  test(`a request is overtaken ${MAX_OVERTAKES} times at most`, async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name);
+    const low = await first.request(name, BACKGROUND);
+    const urgent = [];
+    for (let i = 0; i <= MAX_OVERTAKES; i += 1) {
+      urgent.push(await [first, second][i % 2].request(name, URGENT));
+    }
+    const last = urgent.pop();
+    await expectOrder(holder, [...urgent, low, last]);
+  });
+
+  test('a request that goes first is granted at once beside the holders', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name, SHARED);
+    const writer = await second.request(name);
+    const reader = await second.hold(name, { ...SHARED, ...URGENT });
+    const other = await first.request(name, { ...SHARED, ...URGENT, ifAvailable: true });
+    expect(await other.granted).toMatchObject({ name });
+    const refused = await first.request(name, { ...SHARED, ifAvailable: true });
+    expect(await refused.granted).toBeNull();
+    await refused.release();
+    await other.release();
+    await reader.release();
+    await expectOrder(holder, [writer]);
+  });
+
+  test('the queue stays strict: an urgent request that has to wait keeps the others back', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name, SHARED);
+    const low = await first.request(name, BACKGROUND);
+    const writer = await second.request(name, URGENT);
+    const reader = await first.request(name, SHARED);
+    expect(await second.queryOf(name)).toEqual({
+      held: ['shared'],
+      pending: ['exclusive', 'shared', 'exclusive'],
+    });
+    await expectOrder(holder, [writer, reader, low]);
+  });
+
+  test('counts for requests with a limit', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const limited = { mode: 'shared', limit: 1 };
+    const holder = await first.hold(name, limited);
+    const plain = await first.request(name, limited);
+    const urgent = await second.request(name, { ...limited, ...URGENT });
+    await expectOrder(holder, [urgent, plain]);
+  });
+
+  test('a waiting request follows the priority of its TaskSignal', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name);
+    const one = await first.request(name, {}, { priority: 'background' });
+    const two = await second.request(name);
+    const three = await second.request(name, {}, { priority: 'user-blocking' });
+    const four = await first.request(name);
+    await one.setPriority('user-blocking');
+    await three.setPriority('background');
+    await expectOrder(holder, [one, two, four, three]);
+  });
+
+  test('a change can make it the first, which is granted', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name, SHARED);
+    const writer = await second.request(name);
+    const reader = await second.request(name, SHARED, { priority: 'background' });
+    await reader.setPriority('user-blocking');
+    await reader.granted;
+    await reader.release();
+    await expectOrder(holder, [writer]);
+  });
+
+  test('a change can let those behind it through', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name, SHARED);
+    const writer = await second.request(name, {}, { priority: 'user-visible' });
+    const reader = await first.request(name, SHARED);
+    await writer.setPriority('background');
+    await reader.granted;
+    await reader.release();
+    await expectOrder(holder, [writer]);
+  });
+});
+
+describeOneClient('priority', (run) => {
+  test(
+    'the option goes before the signal',
+    run(async ({ TaskController, assert, locks, name }) => {
+      const order = [];
+      const { signal } = new TaskController({ priority: 'background' });
+      await locks.request(name, async () => {
+        const requests = [
+          locks.request(name, () => order.push('plain')),
+          locks.request(name, { signal }, () => order.push('signal')),
+          locks.request(name, { signal, priority: 'user-blocking' }, () => order.push('option')),
+        ];
+        await locks.query();
+        void Promise.all(requests);
+      });
+      await locks.request(name, { priority: 'background' }, () => {});
+      assert.deepEqual(order, ['option', 'plain', 'signal']);
+    }),
+  );
+
+  test(
+    'another value is a TypeError',
+    run(async ({ assert, locks, name }) => {
+      for (const priority of ['urgent', '', null, 1]) {
+        await assert.rejects(
+          locks.request(name, { priority }, () => {}),
+          TypeError,
+        );
+      }
+    }),
+  );
+});
