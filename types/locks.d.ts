@@ -85,8 +85,8 @@ export interface LockOptions {
   /**
    * Orders the requests that wait for a lock: by priority, then by age; beyond the standard.
    * `'user-blocking'`, `'user-visible'` or `'background'`, as for tasks; anything else is a
-   * TypeError. Shared and exclusive requests wait in one queue, which stays strict: the first one
-   * that cannot be granted yet keeps the others waiting. A holder is never interrupted. A request
+   * TypeError. Shared and exclusive requests wait in one queue, which stays strict: while the
+   * first request cannot be granted, the others wait, too. A holder is never interrupted. A request
    * that 16 younger ones with a higher priority have passed is passed by no other. If `signal` is a
    * {@link TaskSignal} and there is no `priority`, the request has the priority of the signal, and
    * is moved when that changes.

@@ -130,6 +130,7 @@ describeOneClient('arguments of request()', (run) => {
         'label',
         'limit',
         'maxPending',
+        'priority',
         'reentrant',
         'timeout',
       ];

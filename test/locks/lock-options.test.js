@@ -102,7 +102,13 @@ test.each([
   [{ deadlock: 'reject' }, { limit: 0, holdLimit: 0, label: '', deadlock: 'reject' }],
 ])('%p asks the backend for %p', (options, extras) => {
   expect(toLockOptions(options).extras).toEqual(
-    extras && { deadlock: 'warn', callSite: '', maxPending: Infinity, ...extras },
+    extras && {
+      deadlock: 'warn',
+      callSite: '',
+      maxPending: Infinity,
+      priority: 'user-visible',
+      ...extras,
+    },
   );
 });
 

@@ -141,7 +141,7 @@ const CRASH = [
   {
     name: 'a repair does not raise the counters',
     file: 'src/segment/repair.cc',
-    from: '    if (request.ticket > header.last_ticket.Get()) header.last_ticket.Set(request.ticket);\n',
+    from: '    if (newest_ticket > header.last_ticket.Get()) header.last_ticket.Set(newest_ticket);\n',
     to: '',
     tests: ['segment_test:Repair*'],
   },
@@ -296,8 +296,8 @@ const CLEAN_UP_AGAIN = [
   {
     name: 'a request believes counts of holders that are not there',
     file: 'src/core/shard_rules.cc',
-    from: '  if (!is_granted && is_first && HasNoHolder(*found.cell)) {',
-    to: '  if (!is_granted && is_first && HasNoHolder(*found.cell) && names.Find(name).corrupted) {',
+    from: '  if (!is_granted && is_alone && HasNoHolder(*found.cell)) {',
+    to: '  if (!is_granted && is_alone && HasNoHolder(*found.cell) && names.Find(name).corrupted) {',
     tests: ['core_test:LostHolders*'],
   },
   {

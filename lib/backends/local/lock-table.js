@@ -301,17 +301,17 @@ const byAge = (a, b) => a.requestedAt - b.requestedAt || a.number - b.number;
  */
 function inOrder(entries) {
   const sorted = [...entries].sort(byAge);
-  /** @type {Map<LockResource, number[]>} the places of the entries of each queue */
+  /** @type {Map<LockResource, number[]>} the indices of the entries of each queue */
   const queues = new Map();
   for (const [i, entry] of sorted.entries()) {
     if (!entry.isQueued) continue;
-    const places = queues.get(entry.resource);
-    if (places === undefined) queues.set(entry.resource, [i]);
-    else places.push(i);
+    const indices = queues.get(entry.resource);
+    if (indices === undefined) queues.set(entry.resource, [i]);
+    else indices.push(i);
   }
-  for (const places of queues.values()) {
-    const queue = places.map((i) => sorted[i]).sort((a, b) => a.order - b.order);
-    for (const [k, i] of places.entries()) sorted[i] = queue[k];
+  for (const indices of queues.values()) {
+    const queue = indices.map((i) => sorted[i]).sort((a, b) => a.order - b.order);
+    for (const [k, i] of indices.entries()) sorted[i] = queue[k];
   }
   return sorted;
 }
@@ -320,7 +320,7 @@ function inOrder(entries) {
 const isOlder = (a, b) => byAge(a, b) < 0;
 
 /**
- * Whether a request may go before one that waits.
+ * Whether a request may go before another, which waits.
  * @param {LockEntry} entry
  * @param {LockEntry} waiting
  */

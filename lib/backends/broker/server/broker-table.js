@@ -51,7 +51,7 @@ class Session {
    * @type {Map<number, LockEntry>}
    */
   entries = new Map();
-  /** The highest number of a request so far: of one that was sent, or was in a handshake. */
+  /** The highest number of a request so far, sent alone or in a handshake. */
   maxId = 0;
   /** The highest number of a request that this broker, or one before it, has decided on. */
   enteredUpTo = 0;
@@ -223,7 +223,12 @@ const KINDS = { queued: 'Q', held: 'QG', lost: 'QGL' };
  * @param {LockEntry} entry
  * @returns {[kinds: string, flags: number, order: number, overtakes: number]} see KINDS
  */
-const stateOf = (entry) => [kindsOf(entry), requestOf(entry).flags, entry.order, entry.overtakes];
+const stateOf = (entry) => [
+  kindsOf(entry),
+  requestOf(entry).flags,
+  entry.isQueued ? entry.order : 0,
+  entry.overtakes,
+];
 
 /** @param {LockEntry} entry */
 function kindsOf(entry) {
