@@ -8,9 +8,11 @@ const { BIAS_BUGS } = require('./planted-bias-bugs.js');
 const { PACKAGE_BUGS } = require('./planted-package-bugs.js');
 const { PLATFORM_BUGS } = require('./planted-platform-bugs.js');
 const { WATCH_BUGS } = require('./planted-watch-bugs.js');
+const { PRIORITY_BUGS } = require('./planted-priority-bugs.js');
 
 /** The newest first. */
 const CORE_BUGS = [
+  ...PRIORITY_BUGS,
   ...LOOP_BUGS,
   ...PLATFORM_BUGS,
   ...BIAS_BUGS,

@@ -245,6 +245,57 @@ TEST_F(AgentOperations, CarryMaxPending) {
   EXPECT_EQ(events[1].kind, core::RequestEvent::Kind::kMissed);
 }
 
+class Priorities : public AgentOperations {
+ protected:
+  uint32_t Request(Priority priority) {
+    core::RequestParams request;
+    request.priority = priority;
+    return agent_->Request(Name(), request)->id;
+  }
+  // Returns when they wait in this order.
+  void AwaitOrder(const std::vector<uint32_t>& ids) {
+    for (std::vector<core::RequestEvent> events;; agent_->TakeEvents(events)) {
+      std::vector<uint32_t> waiting;
+      const Result<core::Snapshot> snapshot = agent_->TakeSnapshot(core::kWorkerTimeoutNs);
+      if (!snapshot.ok()) continue;
+      for (const core::LockInfo& info : snapshot->pending) waiting.push_back(info.request_id);
+      if (waiting == ids) return;
+    }
+  }
+};
+
+TEST_F(Priorities, AreInOperations) {
+  Request(Priority::kUserVisible);
+  Lock();
+  const uint32_t low = Request(Priority::kBackground);
+  const uint32_t plain = Request(Priority::kUserVisible);
+  const uint32_t urgent = Request(Priority::kUserBlocking);
+  Unlock();
+  AwaitOrder({urgent, plain, low});
+}
+
+TEST_F(Priorities, ThatChangeWhileTheShardIsLockedChangeSoon) {
+  Request(Priority::kUserVisible);
+  const uint32_t low = Request(Priority::kBackground);
+  const uint32_t plain = Request(Priority::kUserVisible);
+  Lock();
+  agent_->ChangePriority(low, Priority::kUserBlocking);
+  agent_->ChangePriority(plain, Priority::kBackground);
+  agent_->ChangePriority(plain, Priority::kUserVisible);
+  Unlock();
+  AwaitOrder({low, plain});
+}
+
+TEST_F(Priorities, OfRequestsThatAreNotExecutedYetChangeSoon) {
+  Request(Priority::kUserVisible);
+  Lock();
+  const uint32_t low = Request(Priority::kBackground);
+  const uint32_t plain = Request(Priority::kUserVisible);
+  agent_->ChangePriority(low, Priority::kUserBlocking);
+  Unlock();
+  AwaitOrder({low, plain});
+}
+
 // A busy shard fills no table for the others.
 TEST_F(AgentOperations, LeaveTheLastExtentsToTheShards) {
   core::ExtentGrowth growth(Table(), attachment_->host(), attachment_->lock_table().self());

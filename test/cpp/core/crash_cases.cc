@@ -107,6 +107,40 @@ std::vector<CrashCase> CrashCases() {
          if (s.doomed.mine().contains(1)) s.doomed.WatchContention(1);
        },
        false, true},
+      {"QueuedBeforeOthers",
+       [](CrashScene& s) {
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"a", kUrgent);
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"a", kBackground);
+       },
+       [](CrashScene& s) {
+         s.Request(s.doomed, u"a", With(Priority::kUserBlocking, HeldFor(kHoldNs)));
+       }},
+      {"GrantedBeforeOthers",
+       [](CrashScene& s) {
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.second, u"a");
+         s.Request(s.first, u"a", kBackground);
+       },
+       [](CrashScene& s) { s.Request(s.doomed, u"a", With(Priority::kUserBlocking, kShared)); }},
+      {"RiseOfAPriority",
+       [](CrashScene& s) {
+         s.Request(s.first, u"a");
+         s.Request(s.second, u"a");
+         s.Request(s.first, u"a", kBackground);
+         s.Request(s.doomed, u"a", kBackground);
+         s.Request(s.second, u"a", kBackground);
+       },
+       [](CrashScene& s) { (void)s.doomed.ChangePriority(4, Priority::kUserBlocking); }},
+      {"FallOfAPriorityThatLetsOthersIn",
+       [](CrashScene& s) {
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.doomed, u"a");
+         s.Request(s.second, u"a", kShared);
+         s.Request(s.first, u"a");
+       },
+       [](CrashScene& s) { (void)s.doomed.ChangePriority(2, Priority::kBackground); }},
       {"QueuedBehindItself",
        [](CrashScene& s) {
          s.Request(s.doomed, u"a");

@@ -33,6 +33,12 @@ inline constexpr Options kSteal{.steal = true};
 // At most `limit` holders with it.
 constexpr Options Limited(uint32_t limit) { return {.mode = LockMode::kShared, .limit = limit}; }
 constexpr Options HeldFor(uint64_t ns) { return {.hold_limit_ns = ns}; }
+constexpr Options With(Priority priority, Options options = {}) {
+  options.priority = priority;
+  return options;
+}
+inline constexpr Options kUrgent = With(Priority::kUserBlocking);
+inline constexpr Options kBackground = With(Priority::kBackground);
 // Inside the callback of a lock.
 constexpr Options Inside(uint64_t token) { return {.enclosing_token = token}; }
 inline constexpr Options kLabelled{.label = u"its purpose"};

@@ -1,0 +1,67 @@
+'use strict';
+
+// Mistakes in the order of queues (src/segment/priority.h).
+
+const PRIORITY_TESTS = ['core_test:Priorit*:RandomHistory*'];
+
+/** @type {import('./planted-bugs.js').PlantedBug[]} */
+const PRIORITY_BUGS = [
+  {
+    name: 'a request that is overtaken does not count it',
+    file: 'src/core/shard_rules.cc',
+    from: '    if (is_overtaken) ++position.overtakes;\n',
+    to: '    (void)is_overtaken;\n',
+    tests: PRIORITY_TESTS,
+  },
+  {
+    name: 'a request is overtaken for ever',
+    file: 'src/core/shard_rules.cc',
+    from: '(is_older || position.overtakes < segment::kMaxOvertakes)',
+    to: 'true',
+    tests: PRIORITY_TESTS,
+  },
+  {
+    name: 'requests that are passed keep their orders',
+    file: 'src/core/shard_rules.cc',
+    from: '    position.order = order + passed;\n',
+    to: '',
+    tests: PRIORITY_TESTS,
+  },
+  {
+    name: 'a repair links a queue by age',
+    file: 'src/segment/repair.cc',
+    from: 'return a->order < b->order;',
+    to: 'return a->ticket < b->ticket;',
+    tests: PRIORITY_TESTS,
+  },
+  {
+    name: 'a change of priority grants nothing',
+    file: 'src/core/shard_rules.cc',
+    from: '  ProcessLockRequestQueue(name_id);\n  for (const CellId changed',
+    to: '  for (const CellId changed',
+    tests: PRIORITY_TESTS,
+  },
+  {
+    name: 'those behind an urgent request do not know of its hold limit',
+    file: 'src/core/shard_rules.cc',
+    from: '  if (request.hold_limit_ns.Get() != 0) ReportHoldLimit(name);\n',
+    to: '',
+    tests: PRIORITY_TESTS,
+  },
+  {
+    name: 'an urgent lock is biased',
+    file: 'src/core/shard_rules.cc',
+    from: 'PositionOf(request).priority == Priority::kUserVisible &&',
+    to: 'true &&',
+    tests: PRIORITY_TESTS,
+  },
+  {
+    name: 'a change of priority in a locked shard is lost',
+    file: 'src/core/agent.cc',
+    from: '    return changed.code() != StatusCode::kBusy;\n',
+    to: '    return true;\n',
+    tests: PRIORITY_TESTS,
+  },
+];
+
+module.exports = { PRIORITY_BUGS };
