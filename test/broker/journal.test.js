@@ -167,6 +167,59 @@ test('a queue keeps the order of its times, whatever the order of the records', 
   expect(view(later.snapshot())[1]).toEqual(['a y', 'a z', 'a z', 'a y', 'a x']);
 });
 
+describe('a queue with priorities', () => {
+  const VISIBLE = 0;
+  const BACKGROUND = 16;
+  const URGENT = 32;
+  const EXTRAS = [0, 0, '', '', 0, 0, -1];
+
+  /** The numbers of the waiting requests, with how often each was overtaken. */
+  const queueOf = ({ sessions }) =>
+    Array.from(sessions.values(), ({ entries }) => [...entries.values()])
+      .flat()
+      .filter((entry) => entry.isQueued)
+      .sort((a, b) => a.order - b.order)
+      .map(({ requestId, overtakes }) => [requestId, overtakes]);
+
+  function playPriorities({ table, journal }) {
+    const [one, two] = ['one', 'two'].map((clientId) =>
+      table.openSession(clientId, { ...DETAILS, clientId }),
+    );
+    table.request(one, [1, 'a', 0, 1, null]);
+    table.request(one, [2, 'a', BACKGROUND, 2, EXTRAS]);
+    table.request(two, [3, 'a', VISIBLE, 3, EXTRAS]);
+    table.request(one, [4, 'a', BACKGROUND, 4, EXTRAS]);
+    table.request(two, [5, 'a', URGENT, 5, EXTRAS]);
+    table.changePriority(one, 4, URGENT);
+    table.changePriority(two, 3, BACKGROUND);
+    journal.commit();
+  }
+  const ORDER = [
+    [4, 1],
+    [5, 0],
+    [2, 3],
+    [3, 2],
+  ];
+
+  test('is the same for each of the next brokers', () => {
+    const first = open(1);
+    playPriorities(first);
+    expect(queueOf(first.table)).toEqual(ORDER);
+    const second = open(2); // reads what has happened, and writes the state
+    expect(queueOf(second.table)).toEqual(ORDER);
+    const third = open(3);
+    expect(queueOf(third.table)).toEqual(ORDER);
+    third.table.request(third.table.sessions.get('one'), [6, 'a', URGENT, 6, EXTRAS]);
+    expect(queueOf(third.table)).toEqual([
+      [4, 1],
+      [5, 0],
+      [6, 0],
+      [2, 4],
+      [3, 3],
+    ]);
+  });
+});
+
 test('a broker neither reads nor removes the journal of a later one', () => {
   open(1);
   const later = open(7);

@@ -762,7 +762,9 @@ class LocalLockTable {
   restore(agent, request, requestedAt, order = undefined, overtakes = 0) {
     const resource = this.#resourceOf(request.name);
     const entry = new LockEntry(agent, request, resource, requestedAt);
-    if (order === undefined) resource.enqueue(entry);
+    if (request.steal)
+      resource.queue.insertBefore(entry, null); // its grant follows
+    else if (order === undefined) resource.enqueue(entry);
     else {
       entry.order = order;
       entry.overtakes = overtakes;
