@@ -130,6 +130,10 @@ export interface LockDetail extends LockInfo {
    * '' unless its lock manager was opened with `callSites`.
    */
   readonly callSite: string;
+  /** A backend may leave it out: `'user-visible'`. */
+  readonly priority?: TaskPriority | undefined;
+  /** How many younger requests have passed it, if it waits, 0 to 16. A backend may leave it out: 0. */
+  readonly overtakes?: number | undefined;
 }
 
 /**

@@ -203,6 +203,10 @@ export interface InspectedLock extends LockDetail {
   readonly processState: ProcessState;
   /** The command line of the process; '' if it is not known. */
   readonly command: string;
+  /** See {@link LockOptions.priority}. */
+  readonly priority: TaskPriority;
+  /** How many younger requests have passed this one in the queue, 0 to 16; 0 if it is held. */
+  readonly overtakes: number;
 }
 
 /**

@@ -44,6 +44,8 @@ const describe = (lock) => ({
   processState: lock.processState,
   token: lock.token,
   limit: lock.limit,
+  priority: lock.priority,
+  overtakes: lock.overtakes,
   held: lock.held,
   waited: lock.waited,
 });

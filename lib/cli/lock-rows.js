@@ -54,8 +54,12 @@ const shortCommand = (command) => printable(command).replace(/^\S*\/(?=\S)/, '')
 const REMARKABLE = new Set(['stopped', 'traced', 'frozen', 'zombie', 'gone']);
 
 /** @param {LockRow} row */
-function stateText({ state, processState }) {
-  return REMARKABLE.has(processState) ? `${state}, ${processState}` : state;
+function stateText({ state, processState, overtakes }) {
+  /** @type {string[]} */
+  const parts = [state];
+  if (overtakes > 0) parts.push(`overtaken ${overtakes}`);
+  if (REMARKABLE.has(processState)) parts.push(processState);
+  return parts.join(', ');
 }
 
 /** @param {InspectedLock} lock */
@@ -65,8 +69,9 @@ const isRemarkable = ({ processState }) => REMARKABLE.has(processState);
 const durationOf = ({ held, waited }) => held ?? waited;
 
 /** @param {LockRow} row */
-function modeText({ mode, limit }) {
-  return limit === null ? mode : `${mode} (${limit})`;
+function modeText({ mode, limit, priority }) {
+  const text = limit === null ? mode : `${mode} (${limit})`;
+  return priority === 'user-visible' ? text : `${text}, ${priority}`;
 }
 
 const COLUMNS = [

@@ -2,6 +2,7 @@
 
 const { readFileSync, readlinkSync } = require('node:fs');
 const { isHere } = require('../backends/host.js');
+const { DEFAULT_PRIORITY } = require('../scheduler/task-priority.js');
 
 /**
  * Adds facts from /proc to the processes of an inspection: whether each one runs, and its command
@@ -125,7 +126,8 @@ function withProcessFacts({ held, pending }, { place } = {}) {
     const key = `${detail.pid} ${detail.host}`;
     const facts = known.get(key) ?? factsOf(detail);
     known.set(key, facts);
-    return { ...detail, ...facts };
+    const { priority = DEFAULT_PRIORITY, overtakes = 0 } = detail;
+    return { ...detail, ...facts, priority, overtakes };
   };
   return { held: held.map(addTo), pending: pending.map(addTo), place };
 }

@@ -53,6 +53,8 @@ void AppendDetails(JsArray& array, const core::LockInfo& info) {
   array.Append(info.request_id);
   AppendToken(array, info.enclosing_token);
   array.Append(info.call_site);
+  array.Append(static_cast<uint32_t>(info.position.priority));
+  array.Append(info.position.overtakes);
 }
 
 void AppendNothing(JsArray&, const core::LockInfo&) {}
@@ -111,7 +113,7 @@ napi_value InfosToJs(napi_env env, const core::Snapshot& snapshot) {
 }
 
 napi_value DetailsToJs(napi_env env, const core::Snapshot& snapshot) {
-  return ToArrays(env, snapshot, {13, &AppendDetails});
+  return ToArrays(env, snapshot, {15, &AppendDetails});
 }
 
 }  // namespace holdfast::binding

@@ -17,7 +17,7 @@ namespace holdfast::binding {
 napi_value InfosToJs(napi_env env, const core::Snapshot& snapshot);
 // name, mode, client id, process id, thread id, token (high, low half; 0: pending), label, limit,
 // hold limit (ms), times of the request and of the grant (ms since 1970), request id, token of the
-// enclosing lock (high, low half; 0: none), call site
+// enclosing lock (high, low half; 0: none), call site, priority (0: background, to 2), overtakes
 napi_value DetailsToJs(napi_env env, const core::Snapshot& snapshot);
 
 // A UUID in its usual form.

@@ -60,6 +60,23 @@ describeTwoClients('priority', (clients) => {
     await expectOrder(holder, [...urgent, low, last]);
   });
 
+  test('inspect() shows the priority, and how often a request was overtaken', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name, URGENT);
+    const low = await first.request(name, BACKGROUND);
+    const plain = await second.request(name);
+    const urgent = await second.request(name, URGENT);
+    const { held, pending } = await first.inspectionOf(name);
+    expect(held).toMatchObject([{ priority: 'user-blocking', overtakes: 0 }]);
+    expect(pending).toMatchObject([
+      { priority: 'user-blocking', overtakes: 0 },
+      { priority: 'user-visible', overtakes: 1 },
+      { priority: 'background', overtakes: 2 },
+    ]);
+    await expectOrder(holder, [urgent, plain, low]);
+  });
+
   test('a request that goes first is granted at once beside the holders', async () => {
     const { first, second } = clients;
     const name = unique('name');

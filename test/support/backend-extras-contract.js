@@ -4,7 +4,14 @@ const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
 const { makeRequest } = require('./recorded-request.js');
 
-const NO_EXTRAS = { limit: 0, holdLimit: 0, maxPending: Infinity, label: '', callSite: '' };
+const NO_EXTRAS = {
+  limit: 0,
+  holdLimit: 0,
+  maxPending: Infinity,
+  priority: 'user-visible',
+  label: '',
+  callSite: '',
+};
 const shared = (extras) => ({ mode: 'shared', extras: extras && { ...NO_EXTRAS, ...extras } });
 const exclusive = (extras) => ({ mode: 'exclusive', extras: { ...NO_EXTRAS, ...extras } });
 const countsOf = ({ held, pending }) => [held.length, pending.length];
@@ -202,6 +209,8 @@ function testBackendExtras(agents, { comfortableMs, checkHeld }) {
         requestId: holder.backendId,
         enclosingToken: null,
         callSite: 'job.js:7:9',
+        priority: 'user-visible',
+        overtakes: 0,
       },
     ]);
     expect(pending).toEqual([
@@ -219,6 +228,8 @@ function testBackendExtras(agents, { comfortableMs, checkHeld }) {
         requestId: waiter.backendId,
         enclosingToken: holder.token,
         callSite: '',
+        priority: 'user-visible',
+        overtakes: 0,
       },
     ]);
     // The two clocks agree within the second that a clock may be set back by.

@@ -96,6 +96,7 @@ let lastOrder = 0;
 /** A request that so many younger ones with a higher priority have passed is passed by no other. */
 const MAX_OVERTAKES = 16;
 
+const PRIORITIES = /** @type {const} */ (['background', 'user-visible', 'user-blocking']);
 const RANKS = { background: 0, 'user-visible': 1, 'user-blocking': 2 };
 
 /**
@@ -193,6 +194,8 @@ class LockEntry {
       token: isHeld ? tokenOf(request) : null,
       label: extras?.label ?? '',
       callSite: extras?.callSite ?? '',
+      priority: PRIORITIES[this.rank],
+      overtakes: isHeld ? 0 : this.overtakes,
       limit: extras?.limit ?? 0,
       holdLimit: extras?.holdLimit ?? 0,
       since: clock.toWall(requestedAt),

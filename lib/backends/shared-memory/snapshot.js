@@ -30,8 +30,13 @@ const LOCK = Object.freeze({
   REQUEST_ID: 12,
   ENCLOSING_TOKEN: 13,
   CALL_SITE: 15,
+  PRIORITY: 16,
+  OVERTAKES: 17,
 });
-const LOCK_FIELDS = 16;
+const LOCK_FIELDS = 18;
+
+/** By the numbers of the native part. */
+const PRIORITIES = /** @type {const} */ (['background', 'user-visible', 'user-blocking']);
 
 /**
  * @param {FlatLocks} flat
@@ -85,6 +90,8 @@ function toLockDetail(flat, at, now) {
     requestId: flat[at + LOCK.REQUEST_ID],
     enclosingToken: toToken(flat, at + LOCK.ENCLOSING_TOKEN),
     callSite: flat[at + LOCK.CALL_SITE],
+    priority: PRIORITIES[flat[at + LOCK.PRIORITY]],
+    overtakes: isHeld ? 0 : flat[at + LOCK.OVERTAKES],
   };
 }
 

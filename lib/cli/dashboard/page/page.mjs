@@ -541,6 +541,10 @@ function Locks({ picture, onOpen }) {
   </section>`;
 }
 
+/** @param {Request} request */
+const priorityOf = ({ priority, overtakes }) =>
+  overtakes > 0 ? `${priority}, overtaken ${overtakes}` : priority;
+
 /** @param {{ title: string, requests: Request[], total: number, isHeld: boolean }} properties */
 const Requests = ({ title, requests, total, isHeld }) => html`
   <h3>
@@ -553,6 +557,7 @@ const Requests = ({ title, requests, total, isHeld }) => html`
         <tr>
           <th scope="col">Client</th>
           <th scope="col">Mode</th>
+          <th scope="col">Priority</th>
           <th scope="col" class="number">For</th>
           <th scope="col">Process</th>
           <th scope="col">Label</th>
@@ -566,6 +571,7 @@ const Requests = ({ title, requests, total, isHeld }) => html`
             html`<tr key=${at}>
               <td>${who(request)}</td>
               <td>${request.mode}${request.limit !== null ? ` (${request.limit})` : ''}</td>
+              <td>${priorityOf(request)}</td>
               <td class="number">${duration(isHeld ? request.held : request.waited)}</td>
               <td>${request.processState}</td>
               <td>${escaped(request.label)}</td>

@@ -11,6 +11,8 @@ export interface Request {
   processState: string;
   token: string | null;
   limit: number | null;
+  priority: string;
+  overtakes: number;
   held: number | null;
   waited: number;
 }
