@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 const net = require('node:net');
 const path = require('node:path');
-const { dateNow, inContextAtLoad } = require('../../time.js');
+const { dateNow, inContextAtLoad, setTimeout } = require('../../time.js');
 const { namesIn, removeFile, SOCKET_NAME } = require('./broker-files.js');
 const { outside } = require('../outside.js');
 
@@ -97,6 +97,73 @@ function ageOf(file) {
   return stat === undefined ? 0 : dateNow() - stat.mtimeMs;
 }
 
+const IS_DENO = process.versions.deno !== undefined;
+const RETRY_MS = 100;
+
+/**
+ * Listens on a socket of Deno's own API. The listening sockets of its `node:net` are inherited by
+ * every program that a client starts (2.9.6). Such a program would keep the socket of a client that
+ * has died, which then seems to live.
+ */
+class DenoServer {
+  /** @type {any} of Deno */
+  #listener = undefined;
+  #isClosed = false;
+  #sockets = new Set();
+
+  /**
+   * @param {string} socketPath
+   * @param {() => void} onPoll
+   */
+  constructor(socketPath, onPoll) {
+    const { Deno } = /** @type {any} */ (globalThis);
+    try {
+      this.#listener = Deno.listen({ transport: 'unix', path: socketPath });
+    } catch {
+      this.#isClosed = true; // publish() finds no socket
+      return;
+    }
+    this.#listener.unref();
+    void this.#accept(onPoll);
+  }
+
+  /** @param {() => void} onPoll */
+  async #accept(onPoll) {
+    while (!this.#isClosed) {
+      try {
+        void this.#read(await this.#listener.accept(), onPoll);
+      } catch {
+        // It is closed, or descriptors are short: the kernel accepts meanwhile.
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
+      }
+    }
+  }
+
+  /**
+   * @param {any} socket
+   * @param {() => void} onPoll
+   */
+  async #read(socket, onPoll) {
+    this.#sockets.add(socket);
+    socket.unref();
+    const buffer = new Uint8Array(64);
+    try {
+      while ((await socket.read(buffer)) !== null) onPoll();
+    } catch {
+      // The broker has ended.
+    }
+    if (this.#sockets.delete(socket)) socket.close();
+  }
+
+  close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#listener.close();
+    for (const socket of this.#sockets) socket.close();
+    this.#sockets.clear();
+  }
+}
+
 /**
  * A socket that listens until this is closed or collected, or the thread ends. A broker that starts
  * while the thread is blocked or stopped connects to it: the kernel accepts, and reports the end.
@@ -129,13 +196,7 @@ class Lifeline {
     const { name, listenAt, publish } = newLifeline(files);
     this.name = name;
     this.#onPoll = onPoll;
-    this.#server = inContextAtLoad(() => {
-      const server = net.createServer(outside().weakly(this.#onBroker, outside().destroy));
-      server.on('error', outside().ignore); // publish() finds no socket
-      // It listens when this returns. Not by way of the primary process of a cluster.
-      server.listen({ path: listenAt, exclusive: true });
-      return server.unref();
-    });
+    this.#server = inContextAtLoad(() => this.#listen(listenAt));
     outside().onCollected(this, this.#server, 'close');
     try {
       if (files.platform.hasModes) fs.chmodSync(listenAt, PRIVATE_FILE);
@@ -144,6 +205,18 @@ class Lifeline {
       this.close();
       throw notMade(files.lifelinesFolder, error);
     }
+  }
+
+  /** @param {string} socketPath */
+  #listen(socketPath) {
+    if (IS_DENO && this.#files.hasSocketFiles) {
+      return new DenoServer(socketPath, outside().weakly(this.#onPoll));
+    }
+    const server = net.createServer(outside().weakly(this.#onBroker, outside().destroy));
+    server.on('error', outside().ignore); // publish() finds no socket
+    // It listens when this returns. Not by way of the primary process of a cluster.
+    server.listen({ path: socketPath, exclusive: true });
+    return server.unref();
   }
 
   close() {

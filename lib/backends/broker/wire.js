@@ -9,7 +9,8 @@ const { createHmac, randomBytes, timingSafeEqual } = require('node:crypto');
  * To the broker, `t` by the broker's clock:
  *   auth [proof, nonce] · + [requests], of the next hello · hello [state] ·
  *   q [id, name, flags, t, extras] · r [id, t] ·
- *   c [id, isTimeout, t] · y [id, flags, t] · f [id] · k [id] · ? [call, what, t, argument] · bye []
+ *   c [id, isTimeout, t] · y [id, flags, t] · f [id] · k [id] · ? [call, what, t, argument] ·
+ *   bye []
  * Calls (`?`) before `hello` take effect together with its requests, by their times.
  * From the broker:
  *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·

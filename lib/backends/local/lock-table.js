@@ -759,19 +759,18 @@ class LocalLockTable {
    * @param {Agent} agent
    * @param {Request} request
    * @param {number} requestedAt
-   * @param {number} [order]  as it was in the saved state; undefined: it was made since then
-   * @param {number} [overtakes]
+   * @param {{ order: number, overtakes: number }} [position]  in the saved state; undefined: it was
+   *   made since then
    */
-  restore(agent, request, requestedAt, order = undefined, overtakes = 0) {
+  restore(agent, request, requestedAt, position = undefined) {
     const resource = this.#resourceOf(request.name);
     const entry = new LockEntry(agent, request, resource, requestedAt);
     if (request.steal)
       resource.queue.insertBefore(entry, null); // its grant follows
-    else if (order === undefined) resource.enqueue(entry);
+    else if (position === undefined) resource.enqueue(entry);
     else {
-      entry.order = order;
-      entry.overtakes = overtakes;
-      lastOrder = Math.max(lastOrder, order);
+      Object.assign(entry, position);
+      lastOrder = Math.max(lastOrder, position.order);
       resource.queue.insertBefore(entry, resource.queue.nextOf(entry, isOrderedBefore));
     }
     return entry;

@@ -711,7 +711,8 @@ class BrokerTable {
       const request = new ClientRequest(/** @type {RequestFields} */ (rest));
       request.t = this.#pastOf(request.t);
       const [order, overtakes] = rest.slice(REQUEST_PARTS);
-      session.put(id, this.#table.restore(session, request, request.t, order, overtakes));
+      const position = order === undefined ? undefined : { order, overtakes };
+      session.put(id, this.#table.restore(session, request, request.t, position));
     } else if (known === undefined) {
       return;
     } else if (kind === 'G') this.#restoreGrant(known, rest.slice(1));
