@@ -16,6 +16,7 @@ const {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } = require('node:fs');
 const { spawnSync } = require('node:child_process');
@@ -188,9 +189,22 @@ function earlierResults(copy, file) {
   return known.digest === digest ? known : { digest, catchers: {} };
 }
 
+/**
+ * The files of the copy that differ: an interrupted run has left a planted bug, and perhaps has
+ * built with it.
+ * @param {Copy} copy
+ */
+const leftFiles = ({ FOLDER, PARTS }) =>
+  PARTS.flatMap(filesBelow).filter((file) => {
+    const copied = path.join(FOLDER, file);
+    return existsSync(copied) && !readFileSync(copied).equals(readFileSync(path.join(ROOT, file)));
+  });
+
 /** @param {Copy} copy */
-function makeCopy({ FOLDER, PARTS, prepare }) {
+function makeCopy(copy) {
+  const { FOLDER, PARTS, prepare } = copy;
   mkdirSync(FOLDER, { recursive: true });
+  const left = leftFiles(copy);
   for (const part of PARTS) {
     rmSync(path.join(FOLDER, part), { recursive: true, force: true });
     cpSync(path.join(ROOT, part), path.join(FOLDER, part), {
@@ -198,6 +212,8 @@ function makeCopy({ FOLDER, PARTS, prepare }) {
       preserveTimestamps: true,
     });
   }
+  const now = new Date();
+  for (const file of left) utimesSync(path.join(FOLDER, file), now, now); // is built again
   prepare();
 }
 
