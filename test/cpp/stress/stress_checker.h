@@ -24,6 +24,7 @@ class StressChecker {
   // Two inside because of a steal, or of a hold limit: so that a run without any is noticed.
   uint64_t steals() const { return steals_; }
   uint64_t expiries() const { return expiries_; }
+  uint64_t overtakes() const { return overtakes_; }
   uint64_t newest_token() const { return newest_token_; }
 
  private:
@@ -36,7 +37,7 @@ class StressChecker {
   };
   struct Name {
     std::map<uint64_t, StressEntry> inside;       // by token
-    std::map<uint64_t, uint64_t> tokens;          // of those who queue, by ticket
+    std::map<uint64_t, StressEntry> queued;       // all but the stealers, by ticket
     std::set<uint64_t> steal_tokens;              // their tokens
     std::map<uint32_t, uint32_t> pending_steals;  // by agent: how many are without an answer
     std::vector<Overlap> overlaps;
@@ -50,6 +51,7 @@ class StressChecker {
   static bool IsOver(const StressEntry& older, const StressEntry& newer);
   static bool WasStolen(const Name& name, const StressEntry& older, const StressEntry& newer);
   void Judge(const Name& name, Overlap& overlap);
+  void JudgeOrder(const Name& name);
   void Violate(const char* what, const StressEntry& entry, const StressEntry& other);
 
   std::map<uint32_t, Name> names_;
@@ -60,6 +62,7 @@ class StressChecker {
   uint64_t grants_ = 0;
   uint64_t steals_ = 0;
   uint64_t expiries_ = 0;
+  uint64_t overtakes_ = 0;
   std::vector<std::string> violations_;
 };
 

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string>
 
+#include "segment/priority.h"
+
 namespace holdfast::test {
 
 enum class StressEvent : uint32_t {
@@ -27,6 +29,8 @@ struct StressEntry {
   uint32_t limit = 0;
   bool is_exclusive = false;
   bool steals = false;
+  Priority priority = Priority::kUserVisible;
+  bool has_changed = false;  // its priority, while it waited: its order is not judged
   uint64_t ticket = 0;
   uint64_t token = 0;
   uint64_t hold_limit_ns = 0;

@@ -93,6 +93,7 @@ core::RequestParams StressProgram::DrawRequest(uint32_t name) {
   core::RequestParams request;
   request.mode = OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
   if (OneIn(4)) request.max_pending = Below(3);
+  if (OneIn(2)) request.priority = ToPriority(Below(3));
   request.steal = name == kStolenName && request.max_pending == core::kAnyNumber &&
                   request.mode == LockMode::kExclusive && OneIn(4);
   if (request.mode == LockMode::kShared && OneIn(2)) request.limit = 1 + Below(4);
@@ -111,6 +112,7 @@ void StressProgram::Request() {
   entry.limit = request.limit;
   entry.is_exclusive = request.mode == LockMode::kExclusive;
   entry.steals = request.steal;
+  entry.priority = request.priority;
   entry.hold_limit_ns = request.hold_limit_ns;
   entry.requested_ns = platform::MonotonicNs();
   if (entry.steals) log_.Write(StressEvent::kStealBegins, entry);
@@ -125,6 +127,10 @@ void StressProgram::Adopt(const core::Agent::Answer& answer, const StressEntry& 
   Mine& mine = mine_[answer.id];
   mine = {entry};
   if (answer.outcome == RequestOutcome::kGranted) return Hold(answer.id, mine, answer.token);
+  if (OneIn(16)) {
+    mine.entry.has_changed = true;
+    agent_->ChangePriority(answer.id, ToPriority(Below(3)));
+  }
   // An abort, or a time-out.
   if (OneIn(4)) mine.until_ns = platform::MonotonicNs() + Below(500) * kNsPerUs;
 }

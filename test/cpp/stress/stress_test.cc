@@ -128,6 +128,7 @@ TEST_F(StressTest, NoRequestIsGrantedBesideAnotherOvertakenOrForgottenAndNothing
             << run.longest_quiet_ms() << " ms at most" << std::endl;
   EXPECT_GT(checker.steals(), 0U);
   EXPECT_GT(checker.expiries(), 0U);
+  EXPECT_GT(checker.overtakes(), 0U);
   ReceiveNewcomer("stress");
   EXPECT_THAT(FindWhatIsLeft("stress"), IsEmpty());
   EXPECT_EQ(CountRoom("stress"), room);
