@@ -348,6 +348,14 @@ class RemoteBackend {
     return /** @type {any} */ (answer)?.loss;
   }
 
+  /** @param {Request} request */
+  changePriority(request) {
+    const entry = this.#requests.find(request);
+    if (entry === undefined || entry.isHeld || request.extras === undefined) return;
+    const { priority } = request.extras;
+    this.#link.post({ type: 'changePriority', number: entry.number, priority });
+  }
+
   /**
    * The session's thread reads the queue: the answer is `contended()`.
    * @param {Request} request

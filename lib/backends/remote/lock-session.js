@@ -47,6 +47,7 @@ class RemoteRequest {
  * @property {() => Promise<void>} close  in order, as far as it has begun
  * @property {(request: RemoteRequest) => void} enter
  * @property {(request: RemoteRequest, why: 'timedout' | undefined) => void} leave
+ * @property {(request: RemoteRequest) => void} changePriority  as its message says
  * @property {(request: RemoteRequest) => void} watchContention  of a held lock
  * @property {(name: string, min: number) => Promise<boolean>} isLocked
  * @property {(name: string, max: number) => Promise<LockDetail[]>} holdersOf
@@ -61,6 +62,7 @@ class RemoteRequest {
  * @typedef {object} SessionHost  the events of a session
  * @property {(request: RemoteRequest, token: string) => void} onGranted
  * @property {(request: RemoteRequest) => void} onQueued
+ * @property {(request: RemoteRequest) => void} onOvertaken  others may have gone ahead of it
  * @property {(request: RemoteRequest) => void} onMissed
  * @property {(request: RemoteRequest) => void} onContended  another request waits for its lock
  * @property {(request: RemoteRequest, error: unknown) => void} onFailed
@@ -154,6 +156,17 @@ class LockSession {
       request.isEnding = true;
       this.#session?.leave(request, why);
     }
+  }
+
+  /**
+   * @param {number} number
+   * @param {import('../../../types/scheduler.d.ts').TaskPriority} priority
+   */
+  changePriority(number, priority) {
+    const request = this.#requests.get(number);
+    if (request?.message.extras === undefined) return;
+    request.message.extras.priority = priority; // the next session enters it with this one
+    if (!request.isHeld && !request.isEnding) this.#session?.changePriority(request);
   }
 
   /** @param {number} number */
@@ -302,6 +315,7 @@ class LockSession {
         this.#post({ type: 'queued', number: request.number });
         void this.#findSelfDeadlock(request);
       },
+      onOvertaken: (request) => void this.#findSelfDeadlock(request),
       onMissed: (request) => this.#forget(request, { type: 'missed', number: request.number }),
       onFailed: (request, error) => this.#onFailed(request, error),
       onContended: ({ number }) => this.#post({ type: 'contended', number }),

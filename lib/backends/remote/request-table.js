@@ -5,6 +5,7 @@ const { LockLostError } = require('../../errors.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {import('../../../types/scheduler.d.ts').TaskPriority} TaskPriority */
 
 /**
  * A request as the agent sends it to the session.
@@ -15,8 +16,9 @@ const { LockLostError } = require('../../errors.js');
  * @property {boolean} ifAvailable
  * @property {boolean} steal
  * @property {number} since  when it was requested, in milliseconds since 1970
- * @property {{ limit: number, holdLimit: number, maxPending: number, label: string,
- *   callSite: string, enclosing: string | null } | undefined} extras
+ * @property {{ limit: number, holdLimit: number, maxPending: number,
+ *   priority: TaskPriority, label: string, callSite: string, enclosing: string | null }
+ *   | undefined} extras
  */
 
 /** @typedef {{ name: string, message: string }} ErrorMessage  of the session's thread */
@@ -37,7 +39,7 @@ function toRequestMessage(number, { name, mode, ifAvailable, steal, extras }) {
   if (extras === undefined) {
     return { number, name, mode, ifAvailable, steal, since, extras };
   }
-  const { limit, holdLimit, maxPending, label, callSite, enclosing } = extras;
+  const { limit, holdLimit, maxPending, priority, label, callSite, enclosing } = extras;
   const token = enclosing === undefined ? null : String(tokenOf(enclosing));
   return {
     number,
@@ -46,7 +48,7 @@ function toRequestMessage(number, { name, mode, ifAvailable, steal, extras }) {
     ifAvailable,
     steal,
     since,
-    extras: { limit, holdLimit, maxPending, label, callSite, enclosing: token },
+    extras: { limit, holdLimit, maxPending, priority, label, callSite, enclosing: token },
   };
 }
 

@@ -78,6 +78,7 @@ async function close() {
 const COMMANDS = {
   enqueue: ({ request }) => session.enqueue(request),
   end: ({ number, why }) => session.end(number, why),
+  changePriority: ({ number, priority }) => session.changePriority(number, priority),
   watchContention: ({ number }) => session.watchContention(number),
   findSelfDeadlock: ({ number, own }) => session.findSelfDeadlock(number, () => inSessions(own)),
   isLocked: ({ id, name, min }) => void reply(id, () => session.isLocked(name, min)),
