@@ -25,6 +25,8 @@ const SESSIONS = 4;
 const KEYS = ['a', 'b'];
 
 const MODES = { exclusive: 'x', shared: 's' };
+/** Each with its number in the tables. */
+const PRIORITIES = ['background', 'user-visible', 'user-blocking'];
 const session = fc.nat({ max: SESSIONS - 1 });
 const index = fc.nat({ max: 1_000 });
 const enter = fc.record({
@@ -35,12 +37,19 @@ const enter = fc.record({
   limit: fc.constantFrom(0, 0, 1, 2, 3),
   way: fc.constantFrom('wait', 'wait', 'wait', 'wait', 'ifAvailable', 'steal', 'few'),
   hasHoldLimit: fc.constantFrom(false, false, true),
+  priority: fc.constantFrom('user-visible', ...PRIORITIES),
 });
 const onRequest = (kind) => fc.record({ kind: fc.constant(kind), request: index });
 const onSession = (kind) => fc.record({ kind: fc.constant(kind), session });
+const changePriority = fc.record({
+  kind: fc.constant('changePriority'),
+  request: index,
+  priority: fc.constantFrom(...PRIORITIES),
+});
 const single = fc.oneof(
   { arbitrary: enter, weight: 10 },
   { arbitrary: onRequest('leave'), weight: 8 },
+  { arbitrary: changePriority, weight: 4 },
 );
 const operations = fc.oneof(
   { arbitrary: single, weight: 30 },
@@ -54,6 +63,24 @@ const operations = fc.oneof(
   { arbitrary: fc.record({ kind: fc.constant('die'), session, by: session }), weight: 2 },
 );
 const histories = fc.array(operations, { minLength: 1, maxLength: 60, size: 'large' });
+/** Requests that wait long, so that many pass them. */
+const rushes = fc.array(
+  fc.oneof(
+    {
+      arbitrary: fc.record({
+        ...{ kind: fc.constant('enter'), session, key: fc.constant('a'), limit: fc.constant(0) },
+        mode: fc.constantFrom('exclusive', 'exclusive', 'shared'),
+        way: fc.constant('wait'),
+        hasHoldLimit: fc.constant(false),
+        priority: fc.constantFrom(...PRIORITIES, 'user-blocking'),
+      }),
+      weight: 20,
+    },
+    { arbitrary: onRequest('leave'), weight: 2 },
+    { arbitrary: changePriority, weight: 4 },
+  ),
+  { minLength: 60, maxLength: 100, size: 'max' },
+);
 
 let server;
 let bucketCount = 0;
@@ -116,7 +143,7 @@ class Player {
   }
 
   /** Does it in the reference. @returns the operation for step(), and the expected answer */
-  #enter({ key, mode: anyMode, limit, way, hasHoldLimit }, at) {
+  #enter({ key, mode: anyMode, limit, way, hasHoldLimit, priority }, at) {
     // request() refuses a shared steal, as the standard says.
     const mode = way === 'steal' ? 'exclusive' : anyMode;
     const { agent } = this.#members[at];
@@ -128,6 +155,7 @@ class Player {
       limit: isLimited ? limit : 0,
       holdLimit: hasHoldLimit ? manual.delayOf(id) : 0,
       maxPending,
+      priority,
     };
     const { holdLimit } = extras;
     const options = { ifAvailable: false, steal, extras };
@@ -135,7 +163,8 @@ class Player {
     const entry = this.#table.request(agent, { name: key, mode, ...options, ...identity });
     const floor = this.#floors.get(`${at} ${key}`) ?? '0';
     const start = ['e', key, id, MODES[mode], steal, maxPending];
-    const op = [...start, extras.limit, holdLimit, `details ${id}`, floor];
+    const rank = PRIORITIES.indexOf(priority);
+    const op = [...start, extras.limit, holdLimit, `details ${id}`, floor, rank];
     if (entry === null) return [op, 'm'];
     const isExclusive = mode === 'exclusive' && way !== 'steal';
     this.#requests.push({ id, at, key, entry, holdLimit, isExclusive });
@@ -150,6 +179,12 @@ class Player {
     return [['l', key, id, ''], isGone ? entry.lossReason : null];
   }
 
+  /** @param {{ id: number, key: string, entry: any }} request @param {string} priority */
+  #changePriority({ id, key, entry }, priority) {
+    this.#table.changePriority(entry, priority);
+    return [['p', key, id, PRIORITIES.indexOf(priority)], null];
+  }
+
   #forget(isLeft) {
     this.#requests = this.#requests.filter((it) => !isLeft(it));
   }
@@ -161,8 +196,8 @@ class Player {
   async enter(operation) {
     const [op, expected] = this.#enter(operation, operation.session);
     const { sql } = this.#members[operation.session];
-    const [, key, id, mode, steal, maxPending, limit, holdMs, details, floor] = op;
-    const options = { key, mode, steal, maxPending, limit, holdMs, details, floor };
+    const [, key, id, mode, steal, maxPending, limit, holdMs, details, floor, priority] = op;
+    const options = { key, mode, steal, maxPending, limit, holdMs, details, floor, priority };
     const answer = await sql.enterAs(id, options);
     expect(this.#outcome(answer, id)).toBe(expected);
   }
@@ -190,12 +225,23 @@ class Player {
     expect(answer).toBe(expected);
   }
 
+  async changePriority({ request: number, priority }) {
+    const request = this.#pick(number);
+    if (request === undefined) return;
+    const [[, key, id, rank]] = this.#changePriority(request, priority);
+    await this.#members[request.at].sql.changePriority(id, rank, { key });
+  }
+
   async step({ session: at, ops }) {
     if (ops.length === 0) return;
     const done = ops.flatMap((op) => {
       if (op.kind === 'enter') return [this.#enter(op, at)];
       const own = this.#requests.filter((it) => it.at === at);
-      return own.length === 0 ? [] : [this.#leave(this.#pick(op.request, own))];
+      if (own.length === 0) return [];
+      const request = this.#pick(op.request, own);
+      return [
+        op.kind === 'leave' ? this.#leave(request) : this.#changePriority(request, op.priority),
+      ];
     });
     const answers = await this.#members[at].sql.step(...done.map(([op]) => op));
     const outcomes = answers.map((answer, n) => this.#outcome(answer, done[n][0][2]));
@@ -238,7 +284,7 @@ class Player {
     this.#forget((it) => it.at === at);
   }
 
-  /** The same notifications, the same table, rising tokens and the right blockers. */
+  /** The same notifications, the same table, rising tokens, right floors and blockers. */
   async #compare() {
     for (const { sql, expected } of this.#members) {
       const found = [];
@@ -265,6 +311,22 @@ class Player {
       expect({ key, waiting: numbers('w') }).toEqual({ key, waiting: ids(pending) });
       this.#checkTokens(key, ofKey);
       this.#checkBlockers(ofKey);
+    }
+    await this.#checkRows();
+  }
+
+  /** The counts of those that have passed each waiting request, and invariant 4. */
+  async #checkRows() {
+    const found = await this.#members[0].sql.rows(
+      `SELECT number, overtakes, ticket >= max(floor) OVER (PARTITION BY key) AS is_above
+      FROM holdfast.requests WHERE bucket = $1 AND state <> 'g'`,
+      [this.#bucket],
+    );
+    const rows = new Map(found.map((row) => [row.number, row]));
+    for (const { id, entry } of this.#requests.filter((it) => it.entry.list !== null)) {
+      const { overtakes, is_above: isAbove } = rows.get(id);
+      expect({ id, isAbove }).toEqual({ id, isAbove: true });
+      if (entry.isQueued) expect({ id, overtakes }).toEqual({ id, overtakes: entry.overtakes });
     }
   }
 
@@ -294,8 +356,11 @@ class Player {
   }
 }
 
-test('the functions and the reference agree on random histories', async () => {
-  const property = fc.asyncProperty(histories, async (history) => {
+test.each([
+  ['random histories', histories, RUNS],
+  ['long queues with priorities', rushes, Math.ceil(RUNS / 4)],
+])('the functions and the reference agree on %s', async (_, arbitrary, numRuns) => {
+  const property = fc.asyncProperty(arbitrary, async (history) => {
     bucketCount += 1;
     const player = new Player(`bucket ${bucketCount}`);
     await player.open();
@@ -307,5 +372,5 @@ test('the functions and the reference agree on random histories', async () => {
   });
   // A shorter history that fails is found by a replay: that takes long.
   const endOnFailure = process.env.HOLDFAST_SEED === undefined;
-  await fc.assert(property, { seed: SEED, numRuns: RUNS, endOnFailure });
+  await fc.assert(property, { seed: SEED, numRuns, endOnFailure });
 });

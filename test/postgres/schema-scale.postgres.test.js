@@ -45,10 +45,10 @@ async function pagesOf(call, session = one) {
 const own = (session = one) => `${session.session}, ${session.epoch}`;
 const pagesOfLeave = (key, number, session = one) =>
   pagesOf(`leave('bucket', '${key}', ${own(session)}, ${number}, '')`, session);
-const pagesOfEnter = (key, number, mode = 'x', floor = '0') =>
+const pagesOfEnter = (key, number, { mode = 'x', floor = '0', priority = 1 } = {}) =>
   pagesOf(
     `enter('bucket', '${key}', ${own()}, ${number}, '${mode}', false, ${ANY_NUMBER}, 0, 0, '',
-      ${floor})`,
+      ${floor}, ${priority}::smallint)`,
   );
 
 /** The pages of several calls, the dearest left out: some split a page of an index. */
@@ -85,11 +85,27 @@ test('to wait does not depend on how many wait', async () => {
   expect(long).toBeLessThan(short * TIMES);
 });
 
+test('to go ahead of some does not depend on how many wait before them', async () => {
+  const passes = async (key, first, count) => {
+    await enterMany(key, first, count);
+    return usual(20, async (index) => {
+      const number = first + count + 2 * index;
+      await pagesOfEnter(key, number, { priority: 0 });
+      const pages = await pagesOfEnter(key, number + 1);
+      await pagesOfLeave(key, number);
+      return pages;
+    });
+  };
+  const few = await passes('few ahead', 18_000_000, FEW);
+  const many = await passes('many ahead', 19_000_000, MANY);
+  expect(many).toBeLessThan(few * TIMES);
+});
+
 test('to share does not depend on how many share', async () => {
   await enterMany('small', 4_000_000, FEW, 's');
   await enterMany('large', 5_000_000, MANY, 's');
-  const small = await usual(20, (index) => pagesOfEnter('small', 4_500_000 + index, 's'));
-  const large = await usual(20, (index) => pagesOfEnter('large', 5_500_000 + index, 's'));
+  const small = await usual(20, (index) => pagesOfEnter('small', 4_500_000 + index, { mode: 's' }));
+  const large = await usual(20, (index) => pagesOfEnter('large', 5_500_000 + index, { mode: 's' }));
   expect(large).toBeLessThan(small * TIMES);
 });
 
@@ -155,7 +171,7 @@ test('a long transaction makes no lock dearer for the session that has had it be
   let floor = '0';
   const pair = async (index) => {
     const number = 8_000_000 + index;
-    const enter = await pagesOfEnter('kept', number, 'x', floor);
+    const enter = await pagesOfEnter('kept', number, { floor });
     const ofIt = [one.session, number];
     const text = 'SELECT ticket FROM holdfast.requests WHERE session = $1 AND number = $2';
     [{ ticket: floor }] = await one.rows(text, ofIt);
@@ -177,7 +193,7 @@ test('a long transaction makes no request dearer that waits for a name it has ha
     await one.enterAs(number, { key: 'handed' });
     const floor = one.ticketOf(number);
     await other.enterAs(number, { key: 'handed', floor });
-    const pages = await pagesOfEnter('handed', number + 1, 'x', floor);
+    const pages = await pagesOfEnter('handed', number + 1, { floor });
     await one.leave(number + 1, { key: 'handed' });
     await other.leave(number, { key: 'handed' });
     await one.leave(number, { key: 'handed' });

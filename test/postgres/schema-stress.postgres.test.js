@@ -1,6 +1,7 @@
 'use strict';
 
-// Sessions that are ended by the server at any moment, while others enter, leave, steal and bury.
+// Sessions that are ended by the server at any moment, while others enter, leave, steal, bury and
+// change priorities.
 // HOLDFAST_KILLS sets how many are ended.
 
 const { ensureSchema } = require('../../lib/backends/postgres/schema.js');
@@ -11,6 +12,7 @@ const { SqlSession } = require('../support/sql-session.js');
 const KILLS = lengthOf('HOLDFAST_KILLS', { whole: 1_000, part: 60 });
 const WORKERS = 6;
 const KEYS = ['a', 'b', 'c'];
+const PRIORITIES = [0, 1, 1, 2];
 /** A worker that waits sweeps once in so many checks for its grant. */
 const CHECKS_OF_SWEEP = 100;
 /** The answer to a call during which the server ends the session. */
@@ -93,9 +95,11 @@ class Worker {
 
   async #useLock(key) {
     const steal = Math.random() < 0.05;
-    const [answer, number] = await this.#sql.enter({ key, steal });
+    const priority = pick(PRIORITIES);
+    const [answer, number] = await this.#sql.enter({ key, steal, priority });
     const [kind, detail] = answer.split(' ');
     if (kind === 'w') this.#blocker ||= Number(detail);
+    if (Math.random() < 0.1) await this.#sql.changePriority(number, pick(PRIORITIES), { key });
     const token = kind === 'g' ? detail : await this.#grantOf(number);
     const isValid = this.#judge.use(key, BigInt(token));
     const reason = await this.#sql.leave(number, { key });

@@ -1,7 +1,7 @@
 'use strict';
 
 const { openPostgresBackend } = require('../../lib/backends/postgres/backend.js');
-const { openLockManager } = require('../../lib/index.js');
+const { TaskController, openLockManager } = require('../../lib/index.js');
 const { PostgresServer } = require('../support/postgres-server.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 const { sleepFor } = require('../support/sleep-for.js');
@@ -231,6 +231,27 @@ describe('the network', () => {
     expect(await granted).toBeGreaterThan(held.token);
     expect(wasLost).toBe(true);
     expect(held.signal.reason.reason).toBe('disconnected');
+  });
+
+  test('it breaks: a request enters the next session with its last priority', async () => {
+    const { locks, backend } = await openAtGate();
+    const { locks: others } = open();
+    const held = await others.acquire('a');
+    const order = [];
+    const controller = new TaskController({ priority: 'background' });
+    const { signal } = controller;
+    const moved = locks.request('a', { signal }, () => order.push('moved'));
+    await locks.query();
+    gate.shut();
+    controller.setPriority('user-blocking');
+    gate.reset();
+    const plain = others.request('a', () => order.push('plain'));
+    gate.unshut();
+    while ((await backend.status()).sessions < 2);
+    await locks.query();
+    await held.release();
+    await Promise.all([moved, plain]);
+    expect(order).toEqual(['moved', 'plain']);
   });
 
   test('it is silent for a moment: nothing is lost', async () => {

@@ -101,6 +101,21 @@ function describeSelfDeadlock(startServer) {
     await waiter.terminate();
   });
 
+  test('a more urgent request goes before it, and waits for this thread', async () => {
+    await take(locks, { mode: 'shared' });
+    const urgent = await startThread(
+      {},
+      `locks.request('a', { mode: 'shared' }, async () => {
+        parentPort.postMessage('holds');
+        while ((await locks.query()).pending.length === 0);
+        await locks.request('a', { priority: 'user-blocking' }, () => {});
+      });`,
+    );
+    await once(urgent, 'message');
+    expect(() => requestSync({ mode: 'shared', limit: 2 })).toThrow(deadlock);
+    await urgent.terminate();
+  });
+
   test('none of these: it is granted', async () => {
     await take(other, { mode: 'shared' });
     await take(locks, { mode: 'shared', limit: 3 });

@@ -63,8 +63,8 @@ class SqlSession {
   /** @param {number} number */
   async enterAs(number, options) {
     const { key = 'key', mode = 'x', limit = 0, holdMs = 0, details = '', floor = '0' } = options;
-    const { steal = false, maxPending = ANY_NUMBER } = options;
-    const request = [number, mode, steal, maxPending, limit, holdMs, details, floor];
+    const { steal = false, maxPending = ANY_NUMBER, priority = 1 } = options;
+    const request = [number, mode, steal, maxPending, limit, holdMs, details, floor, priority];
     const own = [this.session, this.epoch];
     return this.#noteTicket(await this.call('enter', this.bucket, key, ...own, ...request), number);
   }
@@ -84,6 +84,12 @@ class SqlSession {
 
   leave(number, { key = 'key', why = '' } = {}) {
     return this.call('leave', this.bucket, key, this.session, this.epoch, number, why);
+  }
+
+  /** @param {number} number @param {number} priority */
+  changePriority(number, priority, { key = 'key' } = {}) {
+    const own = [this.session, this.epoch];
+    return this.call('change_priority', this.bucket, key, ...own, number, priority);
   }
 
   watchContention(number, { key = 'key' } = {}) {

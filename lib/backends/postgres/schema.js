@@ -9,8 +9,9 @@ const { createHash } = require('node:crypto');
 // advisory lock (1212368708, number). Names are unique in a *bucket*; the client makes a *key* of a
 // name. A *request* has a number, unique in its session, and a ticket, its position in the queue of
 // its name. Its state is w (waiting), h (held) or g (gone: lost by a steal or a hold limit; the row
-// stays until its session leaves it, so that leave() can return the reason). The lock of a name is
-// the transaction-level advisory lock (1212368709, hash of the bucket and the key).
+// stays until its session leaves it, so that leave() can return the reason). Its priority is 0
+// (background), 1 (user-visible) or 2 (user-blocking). The lock of a name is the transaction-level
+// advisory lock (1212368709, hash of the bucket and the key).
 //
 // Invariants
 //
@@ -27,7 +28,10 @@ const { createHash } = require('node:crypto');
 //  4. In a name, the ticket of each held row is smaller than the ticket of each waiting row. A
 //     request is granted only if no waiting row has a smaller ticket; a stealer takes the ticket
 //     before the first waiting one. No living row has a ticket below the floor of a row: searches
-//     begin there, because they pass each row since the last vacuum.
+//     begin there, because they pass each row since the last vacuum. A ticket changes only to a
+//     number above all before: a request that goes ahead of others draws its ticket, and then
+//     the passed ones draw theirs, in their order. So each floor, and each ticket that a session
+//     remembers, stays a bound.
 //  5. After each call, the holders of a name are one exclusive row, or shared rows. The first
 //     waiting row is not grantable, unless a hold limit has passed or a session has died since.
 //  6. The blocker of a name is its first holder. The watcher is the first waiting row of another
@@ -51,6 +55,9 @@ const { createHash } = require('node:crypto');
 //     granted before the longest TTL of the sessions before this epoch has passed: a session that
 //     open() returns a pause to passes epoch 0 for so long, which grants nothing, and then calls
 //     expire() for the names that it waits for.
+// 10. A request goes ahead of waiting rows from the end of the queue on, up to the first row that
+//     may_pass() excludes. Each older row of a lower priority that it passes counts this, and is
+//     passed by at most 16 younger requests.
 //
 // Notifications of a session, on the channel `holdfast_<session>`. They arrive after the commit of
 // the call that sent them; if the session made that call, they arrive before its answer:
@@ -65,7 +72,7 @@ const { createHash } = require('node:crypto');
 // JSON, or as @<id> if it is too long: then event(id) returns it.
 
 /** Of the tables and of these invariants: all programs need the same one. */
-const VERSION = 3;
+const VERSION = 4;
 
 const TABLES = `
 CREATE SCHEMA IF NOT EXISTS holdfast;
@@ -103,11 +110,14 @@ CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.requests (
   bucket text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
   ticket bigint NOT NULL,
+  serial bigint, -- of a moved row: its ticket at first, smaller than a younger request's
   floor bigint NOT NULL, -- no row of the name with a smaller ticket lives
   session int NOT NULL,
   number int NOT NULL,
   mode "char" NOT NULL, -- x: exclusive, s: shared
   state "char" NOT NULL, -- w: waiting, h: held, g: gone
+  priority smallint NOT NULL, -- the higher, the more urgent
+  overtakes smallint NOT NULL DEFAULT 0, -- the younger requests that have gone ahead of it
   max_shared int NOT NULL, -- the most shared holders, this one included; 0: no limit
   hold_ms float8 NOT NULL, -- the hold limit; 0: none
   entered timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -209,6 +219,39 @@ BEGIN
     payload := '@' || event_id;
   END IF;
   PERFORM pg_notify('holdfast_w_' || left(md5(in_bucket), 16), payload);
+END $$;
+
+-- Whether a request may go ahead of another waiting one, the other_ one (invariant 10).
+CREATE OR REPLACE FUNCTION functions.may_pass(
+  priority smallint, serial bigint,
+  other_priority smallint, other_serial bigint, other_overtakes smallint
+) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT priority > other_priority AND (serial < other_serial OR other_overtakes < 16)
+    OR priority = other_priority AND serial < other_serial
+$$;
+
+-- Moves the waiting rows between two tickets behind the second one, which is the newest: the
+-- ticket of a request that goes ahead of them.
+CREATE OR REPLACE FUNCTION functions.pass(
+  in_bucket text, in_key text, in_priority smallint, in_serial bigint,
+  in_after bigint, in_ticket bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  WITH passed AS MATERIALIZED (
+    SELECT o.session, o.number, nextval('holdfast.counter') AS ticket FROM (
+      SELECT r.session, r.number FROM holdfast.requests r
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > in_after
+        AND r.ticket < in_ticket AND r.state = 'w'
+      ORDER BY r.ticket
+    ) o
+  )
+  UPDATE holdfast.requests r SET
+    ticket = p.ticket,
+    serial = coalesce(r.serial, r.ticket),
+    overtakes = r.overtakes + CASE
+      WHEN r.priority < in_priority AND coalesce(r.serial, r.ticket) < in_serial THEN 1 ELSE 0
+    END
+  FROM passed p WHERE r.session = p.session AND r.number = p.number;
 END $$;
 
 -- Milliseconds until the next hold limit of the holders, which are before the first waiting row;
@@ -423,9 +466,10 @@ END $$;
 
 -- Standard: Web Locks, "request a lock". in_steal: exclusive. in_max_pending: the most living
 -- requests that may wait, itself included; 2147483647: any number; 0: with ifAvailable.
--- in_floor: the ticket of the session's last exclusive request that held the name, or 0. No row of
--- the name before it lives (invariant 4), and the search passes the dead ones: all since the last
--- vacuum, and more if a long transaction keeps them. Returns
+-- in_floor: the first ticket of the session's last exclusive request that held the name, or 0. No
+-- row of the name before it lives (invariant 4), and the search passes the dead ones: all since the
+-- last vacuum, and more if a long transaction keeps them. Without the option in_priority the only
+-- cost of priorities is that the one of the last waiting row is read. Returns
 --   g <token> <ticket>         the request holds the lock
 --   m                          it was not available
 --   w <session> <ticket> <ms>  it waits. If it may be the watcher (invariant 6): its blocker, and
@@ -433,7 +477,7 @@ END $$;
 CREATE OR REPLACE FUNCTION functions.enter(
   in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_mode "char",
   in_steal boolean, in_max_pending int, in_max_shared int, in_hold_ms float8, in_details text,
-  in_floor bigint DEFAULT 0
+  in_floor bigint DEFAULT 0, in_priority smallint DEFAULT 1
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   -- As an expression: cheaper than a statement.
@@ -443,6 +487,7 @@ DECLARE
   ahead record;
   head record;
   floor_ticket bigint := in_floor;
+  passes boolean := false; -- the waiting rows behind "ahead", if there are any
   blocker int := 0;
   limit_at timestamptz; -- of the holders
   has_died boolean; -- one of the holders
@@ -456,25 +501,47 @@ BEGIN
   IF in_steal THEN
     stolen := functions.steal(in_bucket, in_key, own);
     IF in_epoch = 0 THEN -- of several, the last one goes before the others
+      in_priority := 3; -- and none goes before them
       UPDATE holdfast.requests r SET floor = stolen
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.floor > stolen;
       floor_ticket := least(floor_ticket, stolen);
     END IF;
   ELSE
     FOR attempt IN 1..2 LOOP
-      SELECT r.ticket, r.floor, r.session, r.state, r.mode, r.hold_until, r.watched INTO ahead
-      FROM holdfast.requests r
+      SELECT r.ticket, r.floor, r.session, r.state, r.mode, r.hold_until, r.watched, r.priority
+      INTO ahead FROM holdfast.requests r
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state <> 'g'
       ORDER BY r.ticket DESC LIMIT 1;
       EXIT WHEN NOT FOUND;
       floor_ticket := ahead.floor;
+      IF ahead.state = 'w' THEN
+        SELECT r.ticket, r.session, r.state, r.hold_until INTO head FROM holdfast.requests r
+        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
+          AND r.state <> 'g'
+        ORDER BY r.ticket LIMIT 1;
+        IF in_priority > ahead.priority THEN
+          passes := true;
+          -- It is the youngest. If it passes all and none holds the lock, no row is ahead.
+          SELECT r.ticket, r.floor, r.session, r.state, r.mode, r.hold_until, r.watched INTO ahead
+          FROM holdfast.requests r
+          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= floor_ticket
+            AND (r.state = 'h' OR r.state = 'w' AND NOT functions.may_pass(
+              in_priority, 9223372036854775807,
+              r.priority, coalesce(r.serial, r.ticket), r.overtakes
+            ))
+          ORDER BY r.ticket DESC LIMIT 1;
+        END IF;
+      END IF;
       -- lib/backends/grantable.js
-      is_granted := in_epoch <> 0 AND ahead.state = 'h' AND ahead.mode = 's' AND in_mode = 's'
-        AND (in_max_shared = 0 OR in_max_shared > (
-          SELECT count(*) FROM holdfast.requests r
-          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
-            AND r.state = 'h'
-        ));
+      is_granted := coalesce(
+        in_epoch <> 0 AND ahead.state = 'h' AND ahead.mode = 's' AND in_mode = 's'
+          AND (in_max_shared = 0 OR in_max_shared > (
+            SELECT count(*) FROM holdfast.requests r
+            WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
+              AND r.state = 'h'
+          )),
+        false
+      );
       EXIT WHEN is_granted;
       IF ahead.state = 'h' AND ahead.mode = 's' THEN
         SELECT min(r.hold_until), bool_or(NOT functions.alive(r.session, own)),
@@ -483,12 +550,8 @@ BEGIN
         WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
           AND r.state = 'h';
       ELSE
-        head := ahead;
-        IF ahead.state = 'w' THEN
-          SELECT r.ticket, r.session, r.state, r.hold_until INTO head FROM holdfast.requests r
-          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
-            AND r.state <> 'g'
-          ORDER BY r.ticket LIMIT 1;
+        IF ahead.state = 'h' THEN
+          head := ahead;
         END IF;
         IF head.state = 'h' THEN
           floor_ticket := head.ticket; -- a stealer goes behind it
@@ -505,6 +568,7 @@ BEGIN
       );
       EXIT WHEN NOT functions.tidy(in_bucket, in_key, own, in_epoch);
       is_granted := in_epoch <> 0;
+      passes := false;
     END LOOP;
   END IF;
   IF NOT is_granted AND in_max_pending < 2147483647 AND in_max_pending <= (
@@ -523,13 +587,13 @@ BEGIN
     new_token := (in_epoch << 32) + serial;
   END IF;
   INSERT INTO holdfast.requests (
-    bucket, key, ticket, floor, session, number, mode, state, max_shared, hold_ms, granted,
-    hold_until, token, details
+    bucket, key, ticket, floor, session, number, mode, state, priority, max_shared,
+    hold_ms, granted, hold_until, token, details
   ) VALUES (
     in_bucket, in_key, coalesce(stolen, serial),
     CASE WHEN is_granted AND in_mode = 'x' THEN coalesce(stolen, serial) ELSE floor_ticket END,
     own, in_number, in_mode,
-    CASE WHEN is_granted THEN 'h' ELSE 'w' END, in_max_shared, in_hold_ms,
+    CASE WHEN is_granted THEN 'h' ELSE 'w' END, in_priority, in_max_shared, in_hold_ms,
     CASE WHEN is_granted THEN clock_timestamp() END,
     CASE WHEN is_granted AND in_hold_ms > 0
       THEN clock_timestamp() + least(in_hold_ms, 1e12) * interval '1 millisecond' END,
@@ -539,6 +603,11 @@ BEGIN
     PERFORM functions.emit(
       in_bucket, in_key, own, CASE WHEN is_granted THEN 'granted' ELSE 'queued' END,
       own, in_number, in_mode, new_token
+    );
+  END IF;
+  IF passes THEN
+    PERFORM functions.pass(
+      in_bucket, in_key, in_priority, serial, coalesce(ahead.ticket, floor_ticket - 1), serial
     );
   END IF;
   IF stolen IS NOT NULL THEN
@@ -678,6 +747,39 @@ BEGIN
   RETURN reason;
 END $$;
 
+-- Changes the priority of a request. If it waits, it goes to the end of the queue and from there
+-- ahead again.
+CREATE OR REPLACE FUNCTION functions.change_priority(
+  in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_priority smallint
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  request record;
+  ahead record;
+BEGIN
+  PERFORM pg_advisory_xact_lock(1212368709, functions.name_lock(in_bucket, in_key));
+  UPDATE holdfast.requests r SET
+    priority = in_priority,
+    serial = coalesce(r.serial, r.ticket),
+    ticket = CASE WHEN r.state = 'w' THEN nextval('holdfast.counter') ELSE r.ticket END
+  WHERE r.session = own AND r.number = in_number AND r.priority <> in_priority
+  RETURNING r.ticket, r.serial, r.floor, r.state INTO request;
+  IF NOT FOUND OR request.state <> 'w' THEN
+    RETURN;
+  END IF;
+  SELECT r.ticket INTO ahead FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= request.floor
+    AND r.ticket < request.ticket AND r.state = 'w'
+    AND NOT functions.may_pass(
+      in_priority, request.serial, r.priority, coalesce(r.serial, r.ticket), r.overtakes
+    )
+  ORDER BY r.ticket DESC LIMIT 1;
+  PERFORM functions.pass(
+    in_bucket, in_key, in_priority, request.serial,
+    coalesce(ahead.ticket, request.floor - 1), request.ticket
+  );
+  PERFORM functions.serve(in_bucket, in_key, own, in_epoch, request.floor - 1, NULL, NULL);
+END $$;
+
 -- Takes the locks of names, in the order of their hashes.
 CREATE OR REPLACE FUNCTION functions.lock_names(in_bucket text, in_keys text[]) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -692,8 +794,10 @@ BEGIN
 END $$;
 
 -- Several operations in one transaction, in their order, on at most 50 names:
---   ["e", key, number, mode, steal, max_pending, max_shared, hold_ms, details, floor]  enter()
---   ["l", key, number, why]                                                            leave()
+--   enter(): ["e", key, number, mode, steal, max_pending, max_shared, hold_ms, details, floor,
+--     priority]
+--   leave(): ["l", key, number, why]
+--   change_priority(): ["p", key, number, priority]
 -- Returns the answer of each.
 CREATE OR REPLACE FUNCTION functions.step(in_bucket text, own int, in_epoch bigint, in_ops jsonb)
 RETURNS json LANGUAGE plpgsql AS $$
@@ -717,8 +821,13 @@ BEGIN
       answer := functions.enter(
         in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, (op ->> 3)::"char",
         (op ->> 4)::boolean, (op ->> 5)::int, (op ->> 6)::int, (op ->> 7)::float8, op ->> 8,
-        coalesce((op ->> 9)::bigint, 0)
+        coalesce((op ->> 9)::bigint, 0), coalesce((op ->> 10)::smallint, 1::smallint)
       );
+    ELSIF op ->> 0 = 'p' THEN
+      PERFORM functions.change_priority(
+        in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, (op ->> 3)::smallint
+      );
+      answer := NULL;
     ELSE
       answer := functions.leave(in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, op ->> 3);
     END IF;

@@ -34,9 +34,15 @@ const planned = (name, text) => ({ name: `holdfast_${name}`, text });
 
 const ENTER = planned(
   'enter',
-  `SELECT ${FUNCTIONS}.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+  `SELECT ${FUNCTIONS}.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 );
 const LEAVE = planned('leave', `SELECT ${FUNCTIONS}.leave($1, $2, $3, $4, $5, $6)`);
+const CHANGE_PRIORITY = planned(
+  'change_priority',
+  `SELECT ${FUNCTIONS}.change_priority($1, $2, $3, $4, $5, $6)`,
+);
+/** The function of each operation of a step. @type {Record<string, Query>} */
+const OPERATIONS = { e: ENTER, l: LEAVE, p: CHANGE_PRIORITY };
 const STEP = planned('step', `SELECT ${FUNCTIONS}.step($1, $2, $3, $4)`);
 const EXPIRE = planned('expire', `SELECT ${FUNCTIONS}.expire($1, $2, $3, $4)`);
 const BURY = planned('bury', `SELECT ${FUNCTIONS}.bury($1, $2, $3, $4)`);
@@ -55,6 +61,8 @@ const QUEUE = `
   SELECT session, number, mode, state, max_shared FROM holdfast.requests
   WHERE bucket = $1 AND key = $2 AND state <> 'g' ORDER BY ticket`;
 
+/** Of the priorities, in the tables. */
+const NUMBERS = { background: 0, 'user-visible': 1, 'user-blocking': 2 };
 /** Of `maxPending`, for the server: any number. */
 const ANY_NUMBER = 2 ** 31 - 1;
 const MAX_BATCH = 50;
@@ -276,7 +284,7 @@ class PostgresSession {
     const { steal, mode, extras } = request.message;
     const entry = new Entry(request);
     this.#entries.set(request.number, entry);
-    const { limit = 0, holdLimit = 0 } = extras ?? {};
+    const { limit = 0, holdLimit = 0, priority = 'user-visible' } = extras ?? {};
     this.#operate({
       args: [
         'e',
@@ -289,6 +297,7 @@ class PostgresSession {
         holdLimit,
         toDetails(request.message),
         this.#floors.get(entry.key) ?? '0',
+        NUMBERS[priority],
       ],
       onAnswer: (answer) => this.#onEntered(entry, /** @type {string} */ (answer)),
       onError: (error) => {
@@ -328,6 +337,20 @@ class PostgresSession {
       onError: () => setTimeout(() => this.#operate(operation), backoff.next()).unref(),
     };
     this.#operate(operation);
+  }
+
+  /** @param {RemoteRequest} request */
+  changePriority(request) {
+    const { number, message } = request;
+    const entry = this.#entries.get(number);
+    const { priority } = message.extras ?? {};
+    if (priority === undefined || entry === undefined || entry.isHeld || entry.isLeaving) return;
+    this.#operate({
+      args: ['p', entry.key, number, NUMBERS[priority]],
+      onAnswer: ignore,
+      // The server has refused the call.
+      onError: () => setTimeout(() => this.changePriority(request), SWEEP_MS).unref(),
+    });
   }
 
   /** @param {RemoteRequest} request */
@@ -487,7 +510,7 @@ class PostgresSession {
       return JSON.parse(String(await this.#call(STEP, [bucket, own, epoch, args])));
     }
     const [[kind, key, ...args]] = operations.map((it) => it.args);
-    const query = kind === 'e' ? ENTER : LEAVE;
+    const query = OPERATIONS[String(kind)];
     return [await this.#call(query, [bucket, key, own, epoch, ...args])];
   }
 
@@ -665,8 +688,10 @@ class PostgresSession {
 
   async #sweep() {
     const isWatching = this.#watches.size > 0;
-    const isWaiting = [...this.#entries.values()].some((it) => it.isAnswered && !it.isHeld);
+    const waiting = [...this.#entries.values()].filter((it) => it.isAnswered && !it.isHeld);
+    const isWaiting = waiting.length > 0;
     if (!isWatching && !isWaiting) return;
+    for (const { request } of waiting) this.#host.onOvertaken(request);
     const [bucket, own] = this.#own;
     const queries = [...(isWatching ? [DEAD_SESSIONS] : []), ...(isWaiting ? [OVERDUE] : [])];
     for (const query of queries) {
