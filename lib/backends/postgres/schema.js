@@ -1016,7 +1016,8 @@ END $$;
 CREATE OR REPLACE FUNCTION functions.holders(in_bucket text, in_key text, own int, in_max int)
 RETURNS TABLE (
   agent text, session int, number int, mode "char", ticket bigint, token bigint, max_shared int,
-  hold_ms float8, details text, waited_ms float8, held_ms float8
+  hold_ms float8, details text, waited_ms float8, held_ms float8, priority smallint,
+  overtakes smallint
 ) LANGUAGE plpgsql AS $$
 DECLARE
   first_waiting bigint;
@@ -1027,7 +1028,7 @@ BEGIN
     SELECT s.agent, r.session, r.number, r.mode, r.ticket, r.token, r.max_shared,
       r.hold_ms, r.details,
       extract(epoch FROM r.granted - r.entered)::float8 * 1000,
-      extract(epoch FROM clock_timestamp() - r.granted)::float8 * 1000
+      extract(epoch FROM clock_timestamp() - r.granted)::float8 * 1000, r.priority, r.overtakes
     FROM holdfast.requests r JOIN holdfast.sessions s ON s.session = r.session
     WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
       AND r.ticket < coalesce(first_waiting, 9223372036854775807)
@@ -1049,12 +1050,13 @@ $$;
 CREATE OR REPLACE FUNCTION functions.inspect(in_bucket text, own int)
 RETURNS TABLE (
   key text, state "char", agent text, session int, number int, mode "char", ticket bigint,
-  token bigint, max_shared int, hold_ms float8, details text, waited_ms float8, held_ms float8
+  token bigint, max_shared int, hold_ms float8, details text, waited_ms float8, held_ms float8,
+  priority smallint, overtakes smallint
 ) LANGUAGE sql AS $$
   SELECT r.key, r.state, s.agent, r.session, r.number, r.mode, r.ticket,
     r.token, r.max_shared, r.hold_ms, r.details,
     extract(epoch FROM coalesce(r.granted, clock_timestamp()) - r.entered)::float8 * 1000,
-    extract(epoch FROM clock_timestamp() - r.granted)::float8 * 1000
+    extract(epoch FROM clock_timestamp() - r.granted)::float8 * 1000, r.priority, r.overtakes
   FROM (
     SELECT * FROM holdfast.sessions o
     WHERE o.bucket = in_bucket AND functions.alive(o.session, own)

@@ -26,6 +26,7 @@ const { isAnswer } = require('./postgres-errors.js');
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {import('../../../types/scheduler.d.ts').TaskPriority} TaskPriority */
 
 /** @typedef {{ name: string, text: string }} Query  that the server plans once for a session */
 
@@ -61,8 +62,8 @@ const QUEUE = `
   SELECT session, number, mode, state, max_shared FROM holdfast.requests
   WHERE bucket = $1 AND key = $2 AND state <> 'g' ORDER BY ticket`;
 
-/** Of the priorities, in the tables. */
-const NUMBERS = { background: 0, 'user-visible': 1, 'user-blocking': 2 };
+/** By their numbers in the tables. @type {TaskPriority[]} */
+const PRIORITIES = ['background', 'user-visible', 'user-blocking'];
 /** Of `maxPending`, for the server: any number. */
 const ANY_NUMBER = 2 ** 31 - 1;
 const MAX_BATCH = 50;
@@ -297,7 +298,7 @@ class PostgresSession {
         holdLimit,
         toDetails(request.message),
         this.#floors.get(entry.key) ?? '0',
-        NUMBERS[priority],
+        PRIORITIES.indexOf(priority),
       ],
       onAnswer: (answer) => this.#onEntered(entry, /** @type {string} */ (answer)),
       onError: (error) => {
@@ -346,7 +347,7 @@ class PostgresSession {
     const { priority } = message.extras ?? {};
     if (priority === undefined || entry === undefined || entry.isHeld || entry.isLeaving) return;
     this.#operate({
-      args: ['p', entry.key, number, NUMBERS[priority]],
+      args: ['p', entry.key, number, PRIORITIES.indexOf(priority)],
       onAnswer: ignore,
       // The server has refused the call.
       onError: () => setTimeout(() => this.changePriority(request), SWEEP_MS).unref(),
@@ -386,7 +387,7 @@ class PostgresSession {
     const key = toKey(name);
     const rows = await this.#query(
       `SELECT $2, 'h', agent, session, number, mode, token, max_shared, hold_ms, details, waited_ms,
-        held_ms FROM ${FUNCTIONS}.holders($1, $2, $3, $4)`,
+        held_ms, priority, overtakes FROM ${FUNCTIONS}.holders($1, $2, $3, $4)`,
       [bucket, key, own, max],
     );
     return rows.map(toLockDetail);
@@ -396,7 +397,7 @@ class PostgresSession {
     const [bucket, own] = this.#own;
     const rows = await this.#query(
       `SELECT key, state, agent, session, number, mode, token, max_shared, hold_ms, details,
-        waited_ms, held_ms FROM ${FUNCTIONS}.inspect($1, $2)`,
+        waited_ms, held_ms, priority, overtakes FROM ${FUNCTIONS}.inspect($1, $2)`,
       [bucket, own],
     );
     const of = (/** @type {string} */ wanted) =>
@@ -858,7 +859,8 @@ const toWaited = ([, , mode, state, limit]) => ({
 
 /** @param {any[]} row @returns {LockDetail} */
 function toLockDetail(row) {
-  const [key, state, agent, , number, mode, token, limit, holdLimit, details, waited, held] = row;
+  const [key, state, agent, , number, mode, token, limit, holdLimit, details, ...rest] = row;
+  const [waited, held, priority, overtakes] = rest;
   const { name, since, label, callSite, enclosingToken } = fromDetails(details, key);
   return {
     name,
@@ -874,6 +876,8 @@ function toLockDetail(row) {
     requestId: number,
     enclosingToken,
     callSite,
+    priority: PRIORITIES[priority],
+    overtakes: state === 'h' ? 0 : overtakes,
   };
 }
 
