@@ -181,6 +181,27 @@ TEST(StressChecker, FindsAnOvertakenRequest) {
               ElementsAre(HasSubstr("overtaken")));
 }
 
+// A background request with the oldest ticket, after so many younger ones of a priority.
+Log Overtaken(uint64_t times, Priority priority) {
+  Log log;
+  for (uint64_t i = 1; i <= times; ++i) {
+    StressEntry younger = Entry(1, 1 + i, i);
+    younger.priority = priority;
+    log.insert(log.end(), {{kEnter, younger}, {kLeave, younger}});
+  }
+  StressEntry last = Entry(2, 1, times + 1);
+  last.priority = Priority::kBackground;
+  log.insert(log.end(), {{kEnter, last}, {kLeave, last}});
+  return log;
+}
+
+TEST(StressChecker, FindsARequestThatIsOvertakenTooOften) {
+  EXPECT_THAT(Check(Overtaken(16, Priority::kUserBlocking)), IsEmpty());
+  EXPECT_THAT(Check(Overtaken(17, Priority::kUserVisible)),
+              ElementsAre(HasSubstr("overtaken too often")));
+  EXPECT_THAT(Check(Overtaken(1, Priority::kBackground)), ElementsAre(HasSubstr("overtaken")));
+}
+
 TEST(StressChecker, FindsATokenThatIsRepeated) {
   const StressEntry first = Entry(1, 1, 1);
   const StressEntry second = Entry(2, 2, 1);
