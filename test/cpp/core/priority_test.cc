@@ -119,11 +119,12 @@ TEST_F(PriorityTest, SurvivesARepair) {
 
 TEST_F(PriorityTest, OfARequestWithAHoldLimitIsKnownToThoseBehindIt) {
   IdOf(a, u"n");
-  const uint32_t waiting = IdOf(b, u"n");
-  ASSERT_TRUE(b.TakeEvents().ok());
+  IdOf(b, u"n");
+  const uint32_t last = IdOf(a2, u"n");
+  ASSERT_TRUE(a2.TakeEvents().ok());
   IdOf(c, u"n", With(Priority::kUserBlocking, HeldFor(1000)));
-  EXPECT_TRUE(b.HasEvents());
-  EXPECT_NE(b.EnforceHoldLimits(waiting), 0U);
+  EXPECT_TRUE(a2.HasEvents());
+  EXPECT_NE(a2.EnforceHoldLimits(last), 0U);
 }
 
 TEST_F(PriorityTest, KeepsALockFromBeingBiased) {
