@@ -122,7 +122,7 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
       record.state.Publish(CellState::kHeld);
       note.Write(wake_queue_.host(), LockEvent::kGranted, record, *found.cell);
       AddHeld(id, record, *found.cell);
-      if (!is_alone && request.hold_limit_ns != 0) ReportHoldLimit(*found.cell);
+      if (!is_alone) ReportPassed(record, *found.cell, found.cell->queue_head.Get());
     }
     reply.outcome = RequestOutcome::kGranted;
     reply.token = record.token.Get();
@@ -206,15 +206,20 @@ bool ShardRules::PutInQueue(CellId id, RequestCell& request, NameCell& name) {
   if (predecessor == queue.Last() && is_newest) return queue.Append(id, request);
   PassWaiting(name, predecessor, request);
   if (!queue.InsertBehind(predecessor, id, request)) return false;
-  ReportPassed(request, name);
+  ReportPassed(request, name, request.next.Get());
   return true;
 }
 
-// Those behind it may not know of its hold limit, and the first of them has a new blocker.
-[[gnu::cold]] void ShardRules::ReportPassed(const RequestCell& request, const NameCell& name) {
+// Those behind it may not know of its hold limit, and the first of them has a new blocker, whose
+// process no other watches yet. So that waiter is rung inside the shard: this process may die
+// before a later ring.
+[[gnu::cold]] void ShardRules::ReportPassed(const RequestCell& request, const NameCell& name,
+                                            CellId next_id) {
   if (request.hold_limit_ns.Get() != 0) ReportHoldLimit(name);
-  const RequestCell* const next = shard_.RequestAt(request.next.Get());
-  if (next != nullptr) PostIfBlockerChanged(request.next.Get());
+  const RequestCell* const next = shard_.RequestAt(next_id);
+  if (next == nullptr) return;
+  PostIfBlockerChanged(next_id);
+  wake_queue_.RingNow(next->agent.Get());
 }
 
 // A death between two of these stores leaves the old position or the new one.

@@ -57,7 +57,8 @@ class ShardRules {
                                 uint64_t ticket) const;
   void PassWaiting(const segment::NameCell& name, segment::CellId predecessor,
                    segment::RequestCell& request);
-  void ReportPassed(const segment::RequestCell& request, const segment::NameCell& name);
+  void ReportPassed(const segment::RequestCell& request, const segment::NameCell& name,
+                    segment::CellId next_id);
   bool PutInQueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool MayBeBiased(const segment::RequestCell& request, const segment::NameCell& name) const;
   void Steal(segment::CellId id, segment::RequestCell& stealer, segment::NameCell& name);

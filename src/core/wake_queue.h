@@ -31,6 +31,8 @@ class WakeQueue {
   void AddRescan(uint16_t agent);
   // A process died outside of all shards, maybe before it rang: the agents that have events.
   void AddUnrung();
+  // At once, also inside a shard: for an event that must not depend on the life of this process.
+  void RingNow(uint16_t agent) { Ring(agent); }
   // At once, also inside a shard: this agent rescans as soon as it can enter.
   void RingToRescan(uint16_t agent);
   segment::Host& host() const { return host_; }

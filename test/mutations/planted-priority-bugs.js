@@ -49,6 +49,13 @@ const PRIORITY_BUGS = [
     tests: PRIORITY_TESTS,
   },
   {
+    name: 'the first one that is passed is rung after the shard is left',
+    file: 'src/core/shard_rules.cc',
+    from: '  wake_queue_.RingNow(next->agent.Get());\n',
+    to: '',
+    tests: ['simulation_test'],
+  },
+  {
     name: 'an urgent lock is biased',
     file: 'src/core/shard_rules.cc',
     from: 'PositionOf(request).priority == Priority::kUserVisible &&',

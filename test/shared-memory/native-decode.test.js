@@ -2,7 +2,26 @@
 
 const { toLockDetails, toLockInfos } = require('../../lib/backends/shared-memory/snapshot.js');
 
-const HELD = ['a', 0, 'client', 7, 2, 1, 5, 'why', 0, 60_000, 1_000, 1_200, 9, 0, 0, 'job.js:7:9', 2, 3];
+const HELD = [
+  'a',
+  0,
+  'client',
+  7,
+  2,
+  1,
+  5,
+  'why',
+  0,
+  60_000,
+  1_000,
+  1_200,
+  9,
+  0,
+  0,
+  'job.js:7:9',
+  2,
+  3,
+];
 const PENDING = ['b', 1, 'client', 0, 0, 0, 0, '', 3, 0, 1_500, 0, 4, 1, 5, '', 0, 4];
 
 test('three values are a lock', () => {
@@ -38,7 +57,16 @@ test('a held lock has a token, and times of waiting and of holding', () => {
 
 test('a pending request waits until now', () => {
   expect(toLockDetails(PENDING, 2_000)).toMatchObject([
-    { limit: 3, token: null, since: 1_500, waited: 500, held: null, requestId: 4, overtakes: 4, priority: 'background' },
+    {
+      limit: 3,
+      token: null,
+      since: 1_500,
+      waited: 500,
+      held: null,
+      requestId: 4,
+      overtakes: 4,
+      priority: 'background',
+    },
   ]);
 });
 
