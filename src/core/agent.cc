@@ -234,25 +234,30 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
   const EntryState state = entries_[id].state;
   if (state != EntryState::kQueued && state != EntryState::kArriving) return;
   priorities_[id] = priority;
-  ApplyPriorities();
+  if (IsPriorityApplied(id, priority)) priorities_.erase(id);
 }
 
-// Changes of arriving requests wait for their answers.
 [[gnu::cold]] void Agent::ApplyPriorities() {
+  entering_.clear();
   std::erase_if(priorities_, [this](const auto& change) {
-    const auto [id, priority] = change;
-    const Entry& entry = entries_[id];
-    if (entry.state == EntryState::kArriving) return false;
-    if (entry.state != EntryState::kQueued) return true;
-    const Status changed =
-        attachment_->lock_table().ChangePriority(entry.record, priority, kNoWait);
-    if (changed.code() == StatusCode::kBusy) EnterLater(entry.record.shard);
-    return changed.code() != StatusCode::kBusy;
+    return IsPriorityApplied(change.first, change.second);
   });
+}
+
+// Changes of arriving requests wait for their answers. True also if the request waits no more.
+[[gnu::cold]] bool Agent::IsPriorityApplied(uint32_t id, Priority priority) {
+  const Entry& entry = entries_[id];
+  if (entry.state == EntryState::kArriving) return false;
+  if (entry.state != EntryState::kQueued) return true;
+  if (entering_.contains(entry.record.shard)) return false;
+  const Status changed = attachment_->lock_table().ChangePriority(entry.record, priority, kNoWait);
+  if (changed.code() == StatusCode::kBusy) EnterLater(entry.record.shard);
+  return changed.code() != StatusCode::kBusy;
 }
 
 // Wakes this agent when the worker has entered the shard: then it is probably free.
 [[gnu::cold]] void Agent::EnterLater(uint32_t shard) {
+  entering_.insert(shard);
   attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
     StatusCode code = StatusCode::kOk;
     {

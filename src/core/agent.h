@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -350,6 +351,7 @@ class Agent {
   Result<RequestReply> AnswerMiss(const Operation& operation, const RequestReply& reply);
   void EndRecord(const RecordRef& record);
   void ApplyPriorities();
+  bool IsPriorityApplied(uint32_t id, Priority priority);
   void EnterLater(uint32_t shard);
   void LeaveToParent();
   uint32_t TakeEntry();
@@ -393,6 +395,7 @@ class Agent {
       deferred_entries_;                     // of the background worker, by shard
   std::map<uint32_t, Postponed> postponed_;  // by id
   std::map<uint32_t, Priority> priorities_;  // by id: changes that are not in effect yet
+  std::set<uint32_t> entering_;              // the shards that the worker enters for these
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;

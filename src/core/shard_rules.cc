@@ -83,10 +83,11 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
   if (found.corrupted) return reply;
   if (found.cell != nullptr && !HasCounted(*found.cell)) Settle(*found.cell);
   const bool is_alone = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
-  const bool is_first =
-      is_alone || PredecessorOf(*found.cell, request.priority, kNewTicket) == kNoCell;
   const HeldCounts held = found.cell == nullptr ? HeldCounts{} : CountsOf(*found.cell);
-  const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held, request.limit);
+  const bool fits = IsGrantable(request.mode, true, held, request.limit);
+  const bool is_first =
+      is_alone || (fits && PredecessorOf(*found.cell, request.priority, kNewTicket) == kNoCell);
+  const bool is_granted = request.steal || (is_first && fits);
   if (!is_granted && is_alone && HasNoHolder(*found.cell)) {
     shard_.MarkCorrupted();
     return reply;
@@ -122,7 +123,7 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
       record.state.Publish(CellState::kHeld);
       note.Write(wake_queue_.host(), LockEvent::kGranted, record, *found.cell);
       AddHeld(id, record, *found.cell);
-      if (!is_alone) ReportPassed(record, *found.cell, found.cell->queue_head.Get());
+      if (!is_alone) ReportPassed(record, found.cell->queue_head.Get());
     }
     reply.outcome = RequestOutcome::kGranted;
     reply.token = record.token.Get();
@@ -169,9 +170,64 @@ CellId ShardRules::PredecessorOf(const NameCell& name, Priority priority, uint64
   return id;
 }
 
-// Gives larger orders to all behind `predecessor`, the last one first, and then to the request.
+// Counts in an older request of a lower priority that this one passes it.
+void ShardRules::CountOvertake(RequestCell& waiting, const RequestCell& request) {
+  QueuePosition position = PositionOf(waiting);
+  const bool is_overtaken = PositionOf(request).priority > position.priority &&
+                            waiting.ticket.Get() < request.ticket.Get();
+  if (!is_overtaken) return;
+  ++position.overtakes;
+  waiting.queue_position.Set(position.ToWord());
+}
+
+// A new request passes all behind `predecessor`.
 [[gnu::cold]] void ShardRules::PassWaiting(const NameCell& name, CellId predecessor,
                                            RequestCell& request) {
+  CellId id = name.queue_tail.Get();
+  for (uint32_t steps = 0; id != predecessor && steps <= shard_.MaxCells(); ++steps) {
+    RequestCell* const waiting = shard_.RequestAt(id);
+    if (waiting == nullptr) return shard_.MarkCorrupted();
+    CountOvertake(*waiting, request);
+    id = waiting->previous.Get();
+  }
+  Renumber(name, predecessor, request);
+}
+
+// A request with a higher priority than before passes those directly before it. Returns the request
+// behind which it stands then.
+CellId ShardRules::PassBefore(const RequestCell& request) {
+  const Priority priority = PositionOf(request).priority;
+  CellId id = request.previous.Get();
+  for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
+    RequestCell* const waiting = shard_.RequestAt(id);
+    if (waiting == nullptr || !MayPass(priority, request.ticket.Get(), *waiting)) break;
+    CountOvertake(*waiting, request);
+    id = waiting->previous.Get();
+  }
+  return id;
+}
+
+// A request with a lower priority than before lets those directly behind it pass. Returns the last
+// of them; itself: none passes.
+CellId ShardRules::LetPass(CellId id, const RequestCell& request) const {
+  const Priority priority = PositionOf(request).priority;
+  CellId last = id;
+  CellId next_id = request.next.Get();
+  for (uint32_t steps = 0; next_id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
+    const RequestCell* const next = shard_.RequestAt(next_id);
+    if (next == nullptr) break;
+    const Priority other = PositionOf(*next).priority;
+    const bool is_older = next->ticket.Get() < request.ticket.Get();
+    if (other < priority || (other == priority && !is_older)) break;
+    last = next_id;
+    next_id = next->next.Get();
+  }
+  return last;
+}
+
+// Gives larger orders to all behind `predecessor`, the last one first, and then to the request.
+[[gnu::cold]] void ShardRules::Renumber(const NameCell& name, CellId predecessor,
+                                        RequestCell& request) {
   uint64_t passed = 0;
   for (CellId id = name.queue_tail.Get(); id != predecessor && passed <= shard_.MaxCells();) {
     const RequestCell* const waiting = shard_.RequestAt(id);
@@ -188,9 +244,6 @@ CellId ShardRules::PredecessorOf(const NameCell& name, Priority priority, uint64
     if (waiting == nullptr) return shard_.MarkCorrupted();
     QueuePosition position = PositionOf(*waiting);
     position.order = order + passed;
-    const bool is_overtaken =
-        own.priority > position.priority && waiting->ticket.Get() < request.ticket.Get();
-    if (is_overtaken) ++position.overtakes;
     waiting->queue_position.Set(position.ToWord());
     id = waiting->previous.Get();
   }
@@ -200,24 +253,22 @@ CellId ShardRules::PredecessorOf(const NameCell& name, Priority priority, uint64
 
 bool ShardRules::PutInQueue(CellId id, RequestCell& request, NameCell& name) {
   RequestList queue = RequestList::Queue(shard_, name);
-  const QueuePosition own = PositionOf(request);
-  const CellId predecessor = PredecessorOf(name, own.priority, request.ticket.Get());
-  const bool is_newest = own.order == shard_.header().last_ticket.Get();
-  if (predecessor == queue.Last() && is_newest) return queue.Append(id, request);
+  const CellId predecessor =
+      PredecessorOf(name, PositionOf(request).priority, request.ticket.Get());
+  if (predecessor == queue.Last()) return queue.Append(id, request);
   PassWaiting(name, predecessor, request);
   if (!queue.InsertBehind(predecessor, id, request)) return false;
-  ReportPassed(request, name, request.next.Get());
+  ReportPassed(request, request.next.Get());
   return true;
 }
 
 // Those behind it may not know of its hold limit, and the first of them has a new blocker, whose
 // process no other watches yet. So that waiter is rung inside the shard: this process may die
 // before a later ring.
-[[gnu::cold]] void ShardRules::ReportPassed(const RequestCell& request, const NameCell& name,
-                                            CellId next_id) {
-  if (request.hold_limit_ns.Get() != 0) ReportHoldLimit(name);
+[[gnu::cold]] void ShardRules::ReportPassed(const RequestCell& request, CellId next_id) {
   const RequestCell* const next = shard_.RequestAt(next_id);
   if (next == nullptr) return;
+  if (request.hold_limit_ns.Get() != 0) ReportHoldLimit(next_id);
   PostIfBlockerChanged(next_id);
   wake_queue_.RingNow(next->agent.Get());
 }
@@ -225,16 +276,23 @@ bool ShardRules::PutInQueue(CellId id, RequestCell& request, NameCell& name) {
 // A death between two of these stores leaves the old position or the new one.
 [[gnu::cold]] void ShardRules::ChangePriority(CellId id, RequestCell& request, Priority priority) {
   QueuePosition position = PositionOf(request);
-  if (position.priority == priority) return;
+  const Priority old = position.priority;
+  if (priority == old) return;
   position.priority = priority;
   request.queue_position.Set(position.ToWord());
+  if (request.state.Get() != CellState::kWaiting) return;
   const CellId name_id = request.name.Get();
   NameCell* const name = shard_.NameAt(name_id);
-  if (request.state.Get() != CellState::kWaiting) return;
   if (name == nullptr) return shard_.MarkCorrupted();
   const CellId follower = request.next.Get();
-  if (!RequestList::Queue(shard_, *name).Remove(id, request)) return;
-  if (!PutInQueue(id, request, *name)) return;
+  const CellId previous = request.previous.Get();
+  const CellId predecessor = priority > old ? PassBefore(request) : LetPass(id, request);
+  if (predecessor == previous || predecessor == id) return;
+  RequestList queue = RequestList::Queue(shard_, *name);
+  if (!queue.Remove(id, request)) return;
+  Renumber(*name, predecessor, request);
+  if (!queue.InsertBehind(predecessor, id, request)) return;
+  ReportPassed(request, request.next.Get());
   ProcessLockRequestQueue(name_id);
   for (const CellId changed : {follower, id}) {
     const RequestCell* const waiting = shard_.RequestAt(changed);
@@ -298,7 +356,7 @@ void ShardRules::SetContention(RequestCell& request, Contention contention) {
   stealer.state.Publish(CellState::kHeld);
   note.Write(wake_queue_.host(), LockEvent::kGranted, stealer, name);
   if (!AddHeld(id, stealer, name)) return;
-  if (stealer.hold_limit_ns.Get() != 0) ReportHoldLimit(name);
+  if (stealer.hold_limit_ns.Get() != 0) ReportHoldLimit(name.queue_head.Get());
 }
 
 // The first waiter watches the previous holders, and no process watches the stealer yet. So the
@@ -312,11 +370,10 @@ void ShardRules::SetContention(RequestCell& request, Contention contention) {
   wake_queue_.RingToRescan(first->agent.Get());
 }
 
-// A stealer passes requests that already wait, and that did not have its hold limit. Enough of them
-// are notified that at least one of their processes runs.
-[[gnu::cold]] void ShardRules::ReportHoldLimit(const NameCell& name) {
+// A stealer, or an urgent request, passes requests that did not have its hold limit. Enough of them,
+// from the first one on, are notified that at least one of their processes runs.
+[[gnu::cold]] void ShardRules::ReportHoldLimit(CellId id) {
   constexpr uint32_t kMaxReported = 64;
-  CellId id = name.queue_head.Get();
   for (uint32_t reported = 0; id != kNoCell && reported < kMaxReported; ++reported) {
     RequestCell* const request = shard_.RequestAt(id);
     if (request == nullptr) return shard_.MarkCorrupted();

@@ -57,8 +57,12 @@ class ShardRules {
                                 uint64_t ticket) const;
   void PassWaiting(const segment::NameCell& name, segment::CellId predecessor,
                    segment::RequestCell& request);
-  void ReportPassed(const segment::RequestCell& request, const segment::NameCell& name,
-                    segment::CellId next_id);
+  static void CountOvertake(segment::RequestCell& waiting, const segment::RequestCell& request);
+  segment::CellId PassBefore(const segment::RequestCell& request);
+  segment::CellId LetPass(segment::CellId id, const segment::RequestCell& request) const;
+  void Renumber(const segment::NameCell& name, segment::CellId predecessor,
+                segment::RequestCell& request);
+  void ReportPassed(const segment::RequestCell& request, segment::CellId next_id);
   bool PutInQueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool MayBeBiased(const segment::RequestCell& request, const segment::NameCell& name) const;
   void Steal(segment::CellId id, segment::RequestCell& stealer, segment::NameCell& name);
@@ -79,7 +83,7 @@ class ShardRules {
   void ReportContention(const segment::NameCell& name);
   void SetContention(segment::RequestCell& request, segment::Contention contention);
   void SetNextWaiter(const segment::NameCell& name);
-  void ReportHoldLimit(const segment::NameCell& name);
+  void ReportHoldLimit(segment::CellId id);
 
   segment::ShardView shard_;
   WakeQueue& wake_queue_;

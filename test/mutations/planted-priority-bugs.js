@@ -9,8 +9,8 @@ const PRIORITY_BUGS = [
   {
     name: 'a request that is overtaken does not count it',
     file: 'src/core/shard_rules.cc',
-    from: '    if (is_overtaken) ++position.overtakes;\n',
-    to: '    (void)is_overtaken;\n',
+    from: '  ++position.overtakes;\n',
+    to: '',
     tests: PRIORITY_TESTS,
   },
   {
@@ -44,8 +44,8 @@ const PRIORITY_BUGS = [
   {
     name: 'those behind an urgent request do not know of its hold limit',
     file: 'src/core/shard_rules.cc',
-    from: '  if (request.hold_limit_ns.Get() != 0) ReportHoldLimit(name);\n',
-    to: '  (void)name;\n',
+    from: '  if (request.hold_limit_ns.Get() != 0) ReportHoldLimit(next_id);\n',
+    to: '',
     tests: PRIORITY_TESTS,
   },
   {
@@ -65,8 +65,8 @@ const PRIORITY_BUGS = [
   {
     name: 'a change of priority in a locked shard is lost',
     file: 'src/core/agent.cc',
-    from: '    return changed.code() != StatusCode::kBusy;\n',
-    to: '    return true;\n',
+    from: '  return changed.code() != StatusCode::kBusy;\n',
+    to: '  return true;\n',
     tests: PRIORITY_TESTS,
   },
 ];

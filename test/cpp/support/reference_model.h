@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "core/request_params.h"
 #include "segment/segment.h"
@@ -68,12 +69,23 @@ class ReferenceModel {
       const auto it = std::find_if(resource.queue.begin(), resource.queue.end(),
                                    [id](const ModelRequest& other) { return other.id == id; });
       if (it == resource.queue.end() || it->priority == priority) continue;
-      ModelRequest request = *it;
-      request.priority = priority;
-      resource.queue.erase(it);
-      const size_t position = PositionOf(resource, request);
-      Pass(resource, position, request);
-      resource.queue.insert(resource.queue.begin() + static_cast<ptrdiff_t>(position), request);
+      const bool is_raised = priority > it->priority;
+      it->priority = priority;
+      std::deque<ModelRequest>& queue = resource.queue;
+      auto at = static_cast<size_t>(it - queue.begin());
+      // It moves from its position on; the others keep their order.
+      while (is_raised && at > 0 && MayPass(queue[at], queue[at - 1])) {
+        CountPass(queue[at], queue[at - 1]);
+        std::swap(queue[at], queue[at - 1]);
+        --at;
+      }
+      const auto lets_pass = [](const ModelRequest& own, const ModelRequest& next) {
+        return next.priority > own.priority || (next.priority == own.priority && next.id < own.id);
+      };
+      while (!is_raised && at + 1 < queue.size() && lets_pass(queue[at], queue[at + 1])) {
+        std::swap(queue[at], queue[at + 1]);
+        ++at;
+      }
     }
     ProcessQueues();
   }
@@ -127,13 +139,7 @@ class ReferenceModel {
   size_t PositionOf(const Resource& resource, const ModelRequest& request) const {
     size_t position = resource.queue.size();
     while (position > 0) {
-      const ModelRequest& other = resource.queue[position - 1];
-      const bool is_older = request.id < other.id;
-      const bool passes =
-          request.priority == other.priority
-              ? is_older
-              : request.priority > other.priority && (is_older || OvertakesOf(other.id) < 16);
-      if (!passes) break;
+      if (!MayPass(request, resource.queue[position - 1])) break;
       --position;
     }
     return position;
@@ -141,9 +147,18 @@ class ReferenceModel {
 
   void Pass(const Resource& resource, size_t position, const ModelRequest& request) {
     for (; position < resource.queue.size(); ++position) {
-      const ModelRequest& passed = resource.queue[position];
-      if (passed.id < request.id && passed.priority < request.priority) ++overtakes_[passed.id];
+      CountPass(request, resource.queue[position]);
     }
+  }
+
+  bool MayPass(const ModelRequest& request, const ModelRequest& other) const {
+    const bool is_older = request.id < other.id;
+    if (request.priority == other.priority) return is_older;
+    return request.priority > other.priority && (is_older || OvertakesOf(other.id) < 16);
+  }
+
+  void CountPass(const ModelRequest& request, const ModelRequest& passed) {
+    if (passed.id < request.id && passed.priority < request.priority) ++overtakes_[passed.id];
   }
 
   static bool IsFree(const Resource& resource, const ModelRequest& request) {
