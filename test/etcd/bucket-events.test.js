@@ -72,6 +72,16 @@ test('a steal is one if its previousHolder is notified so', () => {
   expect(seen()).toEqual(['granted 41', 'stolen 41', 'granted 42']);
 });
 
+test('a change of priority is no event', () => {
+  const moved = keys.queueKey('x', id, 2);
+  events.take([
+    put(queued, valueOf(41), '1'),
+    ...[remove(queued, valueOf(41), '2'), put(moved, valueOf(41), '2')],
+    ...[remove(moved, valueOf(41), '3'), put(held, `9 ${valueOf(41)}`, '3')],
+  ]);
+  expect(seen()).toEqual(['queued 41', 'granted 41']);
+});
+
 test('an inspection has the numbers', () => {
   const toKeyValue = ([key, value], index) => ({
     ...{ key: bytes(key), value: Buffer.from(value), create_revision: String(index + 1) },

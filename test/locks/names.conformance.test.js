@@ -79,6 +79,20 @@ describeTwoClients('names', (clients) => {
     },
   );
 
+  test('a lock with a long name is handed off by a holder that waits for it again', async () => {
+    const { first, second } = clients;
+    const name = unique('name').padEnd(2 ** 15, '\u20ac');
+    const holder = await first.hold(name);
+    const waiters = [];
+    for (const client of [second, first, second]) waiters.push(await client.request(name));
+    await first.query();
+    await holder.release();
+    for (const waiter of waiters) {
+      await waiter.granted;
+      await waiter.release();
+    }
+  });
+
   test('all of these are different names', async () => {
     const { first, second } = clients;
     const holders = [];

@@ -46,7 +46,7 @@ function checkWrites(operations) {
 
 class PlayedEtcd {
   revision = 0;
-  /** Reads of the oldest or newest keys of a range: the cluster sorts all keys of the range. */
+  /** Reads of the oldest or newest with the default priority: the cluster sorts all of them. */
   sortedReads = 0;
   /** @type {Map<string, { value: Buffer, created: number, changed: number }>} */
   keys = new Map();
@@ -78,9 +78,10 @@ class PlayedEtcd {
     return [...this.keys].filter(([key]) => isWithin(key));
   }
 
-  /** Compares create revisions: they are equal, or less. */
-  #holds({ result, create_revision: revision, ...range }) {
-    const found = this.#find(range).map(([, { created }]) => created);
+  /** Compares create revisions, or mod revisions: they are equal, or less. */
+  #holds({ result, create_revision: created, mod_revision: changed, ...range }) {
+    const revision = created ?? changed;
+    const found = this.#find(range).map(([, it]) => (changed ? it.changed : it.created));
     if (range.range_end === undefined && found.length === 0) found.push(0);
     return found.every((it) => (result === 0 ? it === Number(revision) : it < Number(revision)));
   }
@@ -100,19 +101,22 @@ class PlayedEtcd {
   }
 
   #read({ limit, sort_order: order, max_create_revision, ...range }) {
-    if (order !== undefined) this.sortedReads += 1;
     const max = Number(max_create_revision ?? Infinity);
     const all = this.#find(range).filter(([, { created }]) => created <= max);
-    all.sort(([, a], [, b]) => a.created - b.created);
+    if (order !== undefined && textOf(range.key).includes('/q/')) this.sortedReads += 1;
+    all.sort(([one, a], [other, b]) =>
+      order === undefined ? (one < other ? -1 : 1) : a.created - b.created,
+    );
     if (order === DESCENDING) all.reverse();
     const kvs = all.slice(0, limit === undefined ? all.length : Number(limit));
     return {
       count: String(all.length),
       more: kvs.length < all.length,
-      kvs: kvs.map(([key, { value, created }]) => ({
+      kvs: kvs.map(([key, { value, created, changed }]) => ({
         key: Buffer.from(key),
         value,
         create_revision: String(created),
+        mod_revision: String(changed),
       })),
     };
   }
@@ -146,6 +150,7 @@ class PlayedSession {
     this.lock = new NameLock(NAME, /** @type {any} */ (this), bucket, {
       onGranted: note('granted'),
       onQueued: note('queued'),
+      onOvertaken() {},
       onMissed: note('missed'),
       onFailed: note('failed'),
       onLost: note('lost'),
@@ -174,6 +179,10 @@ class PlayedSession {
 
   async read(success) {
     return this.#etcd.read(success);
+  }
+
+  async lastingLease() {
+    return '99';
   }
 
   async change(compare, success, failure, recover) {

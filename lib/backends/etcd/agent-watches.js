@@ -170,16 +170,18 @@ class BucketEvents {
    */
   #toLockEvents(events) {
     const changes = this.#sort(events);
-    const { granted, leftQueue } = changes;
+    const { granted, queued, leftQueue } = changes;
     const found = [
       ...Array.from(changes.leftHeld.values(), ({ key, token }) =>
         this.#describe(endOfHold(key, changes), key, token),
       ),
       ...Array.from(leftQueue.values())
-        .filter(({ id }) => !granted.has(id))
+        .filter(({ id }) => !granted.has(id) && !queued.has(id))
         .map((key) => this.#describe(endOfWait(key, changes), key, undefined)),
       ...Array.from(granted.values(), (key) => this.#describe('granted', key, events[0].revision)),
-      ...Array.from(changes.queued.values(), (key) => this.#describe('queued', key, undefined)),
+      ...Array.from(queued.values())
+        .filter(({ id }) => !leftQueue.has(id)) // otherwise its priority has changed
+        .map((key) => this.#describe('queued', key, undefined)),
     ];
     for (const lease of changes.ended) this.#sessions.delete(lease);
     return found.filter(({ name }) => this.#name === undefined || this.#name === name);

@@ -1,11 +1,13 @@
 'use strict';
 
 const { toSessionInfo } = require('../remote/session-info.js');
-const { decodeText, numberOf } = require('./keys.js');
+const { decodeText, DEFAULT_PRIORITY, numberOf, PRIORITIES } = require('./keys.js');
+const { byAge, inOrder, OvertakeLog } = require('./queue-order.js');
 const { textOf } = require('./transaction.js');
 
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./keys.js').RequestKey} RequestKey */
+/** @typedef {import('./queue-order.js').Queued} Queued */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/locks.d.ts').LockMode} LockMode */
@@ -25,20 +27,37 @@ function toRequestInfo(value, { id, isHeld }) {
   const start = isHeld ? value.indexOf(' ') : -1;
   const details = JSON.parse(value.slice(start + 1));
   const [since, holdLimit = 0, limit = 0, label = '', callSite = '', enclosing = null] = details;
-  const [, , , , , , number = numberOf(id)] = details;
+  const [, , , , , , number = numberOf(id), priority = DEFAULT_PRIORITY, behind = []] = details;
   const grantedAt = isHeld ? Number(value.slice(0, start)) : null;
-  return { number, since, holdLimit, limit, label, callSite, enclosing, grantedAt };
+  const shown = { number, since, holdLimit, limit, label, callSite, enclosing, priority };
+  return { ...shown, behind, grantedAt };
 }
+
+/**
+ * A request in a read.
+ * @typedef {Queued & { key: RequestKey, info: ReturnType<typeof toRequestInfo> }} Found
+ */
 
 /**
  * @param {RequestKey} key
  * @param {any} keyValue
+ * @returns {Found}
+ */
+function toFound(key, keyValue) {
+  const info = toRequestInfo(Buffer.from(keyValue.value).toString('utf8'), key);
+  const { priority, behind } = info;
+  return { key, info, id: key.id, priority, behind, created: keyValue.create_revision };
+}
+
+/**
+ * @param {Found} found
  * @param {SessionInfo} session
  * @param {number} now
+ * @param {OvertakeLog} [log]  of its name
  * @returns {LockDetail}
  */
-function toLockDetail(key, keyValue, session, now) {
-  const info = toRequestInfo(Buffer.from(keyValue.value).toString('utf8'), key);
+function toLockDetail(found, session, now, log) {
+  const { key, info, created } = found;
   const { grantedAt, since } = info;
   return /** @type {any} */ ({
     name: decodeText(key.encodedName),
@@ -47,7 +66,7 @@ function toLockDetail(key, keyValue, session, now) {
     pid: session.pid,
     threadId: session.threadId,
     host: session.host,
-    token: key.isHeld ? BigInt(keyValue.create_revision) : null,
+    token: key.isHeld ? BigInt(created) : null,
     label: info.label,
     limit: info.limit,
     holdLimit: info.holdLimit,
@@ -57,17 +76,9 @@ function toLockDetail(key, keyValue, session, now) {
     requestId: info.number,
     enclosingToken: info.enclosing === null ? null : BigInt(info.enclosing),
     callSite: info.callSite,
+    priority: PRIORITIES[found.priority],
+    overtakes: key.isHeld || log === undefined ? 0 : log.countOver(found),
   });
-}
-
-/**
- * Those that entered together are in the order of their ids.
- * @param {{ created: string, id: string }} a
- * @param {{ created: string, id: string }} b
- */
-function byAge(a, b) {
-  if (a.created !== b.created) return BigInt(a.created) < BigInt(b.created) ? -1 : 1;
-  return a.id < b.id ? -1 : 1;
 }
 
 /**
@@ -79,29 +90,39 @@ function byAge(a, b) {
 function toInspection(keyValues, bucket, now) {
   /** @type {Map<string, SessionInfo>} */
   const sessions = new Map();
-  /** @type {{ key: RequestKey, keyValue: any, id: string, created: string }[]} */
-  const requests = [];
+  /** @type {Map<string, Found[]>} by name */
+  const names = new Map();
+  /** @type {Map<string, OvertakeLog>} by name */
+  const logs = new Map();
   for (const keyValue of keyValues) {
     const text = textOf(keyValue.key);
     const key = bucket.parse(text);
-    if (key !== undefined)
-      requests.push({ key, keyValue, id: key.id, created: keyValue.create_revision });
+    if (key !== undefined) {
+      const found = names.get(key.encodedName) ?? [];
+      names.set(key.encodedName, found);
+      found.push(toFound(key, keyValue));
+      continue;
+    }
+    const overtaken = bucket.parseOvertakes(text);
+    if (overtaken !== undefined) logs.set(overtaken, new OvertakeLog(keyValue));
     else if (text.endsWith('/about')) {
       const lease = text.slice(bucket.sessions.length).split('/')[0];
       sessions.set(lease, toSessionInfo(Buffer.from(keyValue.value).toString('utf8')));
     }
   }
-  requests.sort((a, b) => {
-    const [one, other] = [a.key.encodedName, b.key.encodedName];
-    return one === other ? byAge(a, b) : one < other ? -1 : 1;
+  const requests = [...names.keys()].sort().flatMap((name) => {
+    const found = /** @type {Found[]} */ (names.get(name)).sort(byAge);
+    const waiting = found.filter(({ key }) => !key.isHeld);
+    return [...found.filter(({ key }) => key.isHeld), ...inOrder(waiting)];
   });
   const toDetails = (/** @type {boolean} */ isHeld) =>
     requests
       .filter(({ key }) => key.isHeld === isHeld)
-      .map(({ key, keyValue }) =>
-        toLockDetail(key, keyValue, sessions.get(key.lease) ?? UNKNOWN_SESSION, now),
-      );
+      .map((it) => {
+        const session = sessions.get(it.key.lease) ?? UNKNOWN_SESSION;
+        return toLockDetail(it, session, now, logs.get(it.key.encodedName));
+      });
   return { held: toDetails(true), pending: toDetails(false) };
 }
 
-module.exports = { UNKNOWN_SESSION, byAge, toInspection, toRequestInfo };
+module.exports = { UNKNOWN_SESSION, toInspection, toRequestInfo };

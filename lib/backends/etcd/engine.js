@@ -10,7 +10,7 @@ const { toInspection } = require('./bucket-view.js');
 const { checkVersion, EtcdClient } = require('./etcd-client.js');
 const { describe } = require('./etcd-errors.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('./keys.js');
-const { EtcdRequest, NameLock, WAITING, wouldSelfDeadlock } = require('./name-lock.js');
+const { EtcdRequest, NameLock, WAITING, toPriority, wouldSelfDeadlock } = require('./name-lock.js');
 const { Session } = require('./session.js');
 const { get, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
@@ -151,6 +151,16 @@ class EtcdSession {
     });
   }
 
+  /** @param {RemoteRequest} request */
+  changePriority({ number, message }) {
+    const own = this.#requests.get(number);
+    if (own === undefined) return;
+    this.#turns.after(() => {
+      if (!this.isOver && this.#requests.get(number) === own)
+        this.#nameOf(own.name).changePriority(own, toPriority(message));
+    });
+  }
+
   /**
    * @param {string} name
    * @param {number} min
@@ -238,6 +248,7 @@ class EtcdSession {
     const made = new NameLock(name, this.#session, this.#engine.bucket, {
       onGranted: ({ request, token }) => host.onGranted(request, token),
       onQueued: ({ request }) => host.onQueued(request),
+      onOvertaken: ({ request }) => host.onOvertaken(request),
       onMissed: (it) => host.onMissed(this.#forget(it)),
       onFailed: (it, error) => host.onFailed(this.#forget(it), error),
       onContended: ({ request }) => host.onContended(request),

@@ -9,12 +9,18 @@
  *   P/n/<name>/q/x/<id>   waiting, exclusive
  *   P/n/<name>/q/l/<id>   waiting, shared with a limit
  *   P/n/<name>/q/s/<id>   waiting, shared
+ *   P/n/<name>/p/...      waiting with the priority 'background', as below q/
+ *   P/n/<name>/r/...      waiting with the priority 'user-blocking', as below q/
+ *   P/n/<name>/o          the last overtakes: see queue-order.js
  *   P/s/<lease>/about     a session, and its guard
  *   P/s/<lease>/m/<id>    notification to a session: a lock was granted, or stolen
  *   P/s/<lease>/why       why the session's last requests ended that had waited or held too long
  */
 
 /** @typedef {'x' | 'l' | 's'} RequestClass  exclusive, shared with a limit, shared */
+
+/** All keys with that prefix, or from the key on to the end. @typedef {string | KeyRange} Range */
+/** @typedef {{ key: string, end: string }} KeyRange */
 
 /**
  * @typedef {object} RequestKey  a held or waiting request, as its key shows it
@@ -24,6 +30,12 @@
  * @property {string} id
  * @property {string} lease
  */
+
+/** From the lowest up. Standard: Prioritized Task Scheduling, #enumdef-taskpriority. */
+const PRIORITIES = /** @type {const} */ (['background', 'user-visible', 'user-blocking']);
+const DEFAULT_PRIORITY = 1;
+/** The lists of those that wait, by priority. Their keys are in this order: some are a range. */
+const LISTS = ['p', 'q', 'r'];
 
 const LEASE_DIGITS = 16;
 const NUMBER_DIGITS = 8;
@@ -81,7 +93,9 @@ class NameKeys {
     this.held = `${base}h/`;
     this.heldExclusive = `${base}h/x/`;
     this.heldShared = `${base}h/s/`;
-    this.queue = `${base}q/`;
+    this.overtakes = `${base}o`;
+    /** @type {KeyRange} all that wait */
+    this.queue = { key: this.listOf(0), end: endOf(this.listOf(LISTS.length - 1)) };
   }
 
   /**
@@ -92,17 +106,56 @@ class NameKeys {
     return `${requestClass === 'x' ? this.heldExclusive : this.heldShared}${id}`;
   }
 
-  /** @param {RequestClass} requestClass */
-  queueOf(requestClass) {
-    return `${this.queue}${requestClass}/`;
+  /** @param {number} priority */
+  listOf(priority) {
+    return `${this.base}${LISTS[priority]}/`;
+  }
+
+  /**
+   * @param {number} priority
+   * @returns {KeyRange[]} the requests that wait with a higher priority
+   */
+  above(priority) {
+    if (priority === LISTS.length - 1) return [];
+    return [{ key: this.listOf(priority + 1), end: this.queue.end }];
+  }
+
+  /**
+   * @param {number} priority
+   * @returns {KeyRange[]} the requests that wait with a lower priority
+   */
+  below(priority) {
+    return priority === 0 ? [] : [{ key: this.queue.key, end: this.listOf(priority) }];
+  }
+
+  /**
+   * @param {RequestClass} requestClass
+   * @param {number} [priority]
+   */
+  queueOf(requestClass, priority = DEFAULT_PRIORITY) {
+    return `${this.listOf(priority)}${requestClass}/`;
+  }
+
+  /**
+   * @param {RequestClass} requestClass
+   * @param {number} priority
+   * @returns {KeyRange[]} the queue without the requests of this class and priority
+   */
+  queueExcept(requestClass, priority) {
+    const list = this.queueOf(requestClass, priority);
+    return [
+      { key: this.queue.key, end: list },
+      { key: endOf(list), end: this.queue.end },
+    ];
   }
 
   /**
    * @param {RequestClass} requestClass
    * @param {string} id
+   * @param {number} [priority]
    */
-  queueKey(requestClass, id) {
-    return `${this.queueOf(requestClass)}${id}`;
+  queueKey(requestClass, id, priority) {
+    return `${this.queueOf(requestClass, priority)}${id}`;
   }
 }
 
@@ -149,6 +202,16 @@ class BucketKeys {
   }
 
   /**
+   * @param {string} key
+   * @returns {string | undefined} the encoded name whose overtakes are in this key
+   */
+  parseOvertakes(key) {
+    const [encodedName, last, ...more] = key.slice(this.names.length).split('/');
+    const isTheirs = key.startsWith(this.names) && last === 'o' && more.length === 0;
+    return isTheirs ? encodedName : undefined;
+  }
+
+  /**
    * Parses a key of this bucket.
    * @param {string} key
    * @returns {RequestKey | undefined} undefined: no request
@@ -156,10 +219,11 @@ class BucketKeys {
   parse(key) {
     if (!key.startsWith(this.names)) return undefined;
     const [encodedName, list, requestClass, id] = key.slice(this.names.length).split('/');
-    if (id === undefined || (list !== 'h' && list !== 'q')) return undefined;
+    const isHeld = list === 'h';
+    if (id === undefined || !(isHeld || LISTS.includes(list))) return undefined;
     return {
       encodedName,
-      isHeld: list === 'h',
+      isHeld,
       class: /** @type {RequestClass} */ (requestClass),
       id,
       lease: id.slice(0, LEASE_DIGITS),
@@ -169,7 +233,9 @@ class BucketKeys {
 
 module.exports = {
   BucketKeys,
+  DEFAULT_PRIORITY,
   NameKeys,
+  PRIORITIES,
   decodeText,
   encodeText,
   endOf,

@@ -4,18 +4,19 @@ const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 const { SessionLost } = require('../remote/lock-session.js');
 const { isGrantable: isModeGrantable } = require('../grantable.js');
 const { WaitPath } = require('../wait-path.js');
-const { byAge, toRequestInfo } = require('./bucket-view.js');
+const { toRequestInfo } = require('./bucket-view.js');
 const { EtcdError } = require('./etcd-errors.js');
-const { endOf, toLease, withNumber } = require('./keys.js');
+const { DEFAULT_PRIORITY, endOf, PRIORITIES, toLease, withNumber } = require('./keys.js');
+const { byAge, inOrder, isBefore, merge, OvertakeLog } = require('./queue-order.js');
 const { MAX_BATCH, sliceWhile, StepQueue } = require('./step-queue.js');
 const {
   areNoneSince,
   countOf,
   get,
   getAll,
-  getMadeUntil,
   getNewestBefore,
   getOldest,
+  isChangedAt,
   isCreatedAt,
   isEmpty,
   keyValuesOf,
@@ -33,6 +34,7 @@ const {
 
 /** @typedef {'timedout' | 'expired' | undefined} Why  a request ends */
 /** @typedef {{ request: EtcdRequest, why: Why }} End */
+/** Of a read, or of a change. @typedef {{ revision: string, responses: any[] }} Answer */
 
 // The life of a request: the cluster does not know it; it waits; it holds the lock; it is over.
 const NEW = 0;
@@ -69,18 +71,35 @@ class EtcdRequest {
     this.maxPending = this.request.maxPending;
     this.steal = steal;
     const { holdLimit = 0, limit = 0, label = '', callSite = '', enclosing = null } = extras ?? {};
+    this.priority = toPriority(request.message);
     this.holdLimit = holdLimit;
     this.limit = limit;
     /** @type {RequestClass} */
     this.class = mode === 'exclusive' ? 'x' : limit === 0 ? 's' : 'l';
-    this.value = JSON.stringify([since, holdLimit, limit, label, callSite, enclosing, number]);
+    this.details = [since, holdLimit, limit, label, callSite, enclosing, number];
+    this.value = JSON.stringify(this.details);
+  }
+
+  /**
+   * The value of its key. Only a priority, or an overtake, adds to it.
+   * @param {string[]} [behind]  see Queued
+   * @param {number} [priority]
+   */
+  valueBehind(behind = [], priority = this.priority) {
+    const isPlain = behind.length === 0 && priority === DEFAULT_PRIORITY;
+    return isPlain ? this.value : JSON.stringify([...this.details, priority, behind]);
   }
 }
+
+/** @param {RequestMessage} message @returns {number} see PRIORITIES */
+const toPriority = ({ extras }) =>
+  PRIORITIES.indexOf(extras?.priority ?? PRIORITIES[DEFAULT_PRIORITY]);
 
 /**
  * @typedef {object} NameHost  the events of a name
  * @property {(request: EtcdRequest) => void} onGranted
  * @property {(request: EtcdRequest) => void} onQueued
+ * @property {(request: EtcdRequest) => void} onOvertaken
  * @property {(request: EtcdRequest) => void} onMissed
  * @property {(request: EtcdRequest, error: unknown) => void} onFailed
  * @property {(request: EtcdRequest) => void} onContended
@@ -94,12 +113,30 @@ class EtcdRequest {
  * @property {string} id
  * @property {string} lease
  * @property {RequestClass} class
+ * @property {number} priority
+ * @property {string[]} behind  see Queued
  * @property {number} limit
  * @property {string} created  the revision
  * @property {string} value
+ * @property {string} readAt  the revision of the read that found it
  */
 
-/** The state of a request in the cluster. @typedef {{ phase: number, revision: string }} Found */
+/**
+ * The state of a request in the cluster.
+ * @typedef {{ phase: number, revision: string, mustServe?: boolean }} Found  mustServe: perhaps the
+ *   lock was free before the request entered the queue
+ */
+
+/**
+ * @typedef {object} State  of a name, for a request that enters the queue
+ * @property {number} priority  of the request
+ * @property {string} revision
+ * @property {{ exclusive: number, shared: number }} holders
+ * @property {object[]} holder  compares that the exclusive holder is still there; none: it is not
+ * @property {number} length  of the queue
+ * @property {number} overtaken  how many wait with a lower priority
+ * @property {OvertakeLog} log
+ */
 
 /** So many notices of a steal are one operation of its transaction. */
 const GROUP = 50;
@@ -116,6 +153,8 @@ const NO_ROOM_MS = 1_000;
 const MORE_BYTES = 200;
 /** How often the end of a request names its key. */
 const KEYS_OF_END = 3;
+/** The keys of a longer name fill a transaction: then a read of the front is separate. */
+const LONG_KEY = 2 ** 14;
 
 /** @param {EtcdRequest} request */
 const isOpen = ({ phase }) => phase === WAITING || phase === HELD;
@@ -128,7 +167,7 @@ const isOf = ({ id, created }, request) => id === request.id && created === requ
  * @param {Waiter[]} heads
  * @returns {Waiter[] | undefined} undefined: it is not among them
  */
-function behind(request, heads) {
+function restBehind(request, heads) {
   const at = heads.findIndex((head) => isOf(head, request));
   return at < 0 ? undefined : heads.slice(at + 1);
 }
@@ -144,9 +183,6 @@ const mayFollow = ({ steal, maxPending, isEnding }) =>
 const isCounted = ({ class: it, maxPending }) =>
   it === 'l' || (maxPending > 0 && maxPending < Infinity);
 
-/** @param {RequestClass} requestClass @returns {RequestClass[]} that it waits for in the queue */
-const classesBefore = (requestClass) => (requestClass === 's' ? ['x', 'l'] : ['x', 'l', 's']);
-
 /**
  * Whether the first of the queue is grantable.
  * @param {{ class: RequestClass, limit: number }} head
@@ -157,6 +193,9 @@ const isGrantable = ({ class: it, limit }, { exclusive, shared }) =>
 
 /** @param {any} response  of a range */
 const numberIn = (response) => Number(response.response_range.count);
+
+/** @param {number[]} numbers */
+const sumOf = (numbers) => numbers.reduce((sum, it) => sum + it, 0);
 
 /**
  * The requests of one session for one name. Its steps run one after the other, so that the cluster
@@ -170,27 +209,29 @@ class NameLock {
   #steps = new StepQueue(
     (error) => this.#onError(error),
     () => {
-      if (this.#waiting.size + this.#held.size === 0) this.#host.onIdle();
+      if (this.#waitingCount + this.#held.size === 0) this.#host.onIdle();
     },
   );
-  /** Oldest first. @type {Set<EtcdRequest>} */
-  #waiting = new Set();
+  /** By priority, oldest first. @type {Set<EtcdRequest>[]} */
+  #waiting = PRIORITIES.map(() => new Set());
   /** @type {Set<EtcdRequest>} */
   #held = new Set();
   /**
-   * The requests that follow the exclusive holder, oldest first, as they were at a read of the
-   * front. Requests only leave (E2): so the first that is still there is the next one.
+   * The requests that follow the exclusive holder, in their order, as they were at a read of the
+   * front. If none has entered since with a higher priority, the first that is still there is the
+   * next one (E2).
    * @type {Waiter[]}
    */
   #heads = [];
   #minHeads = MIN_HEADS;
   #isQueueLong = false;
+  #isNameLong;
   /**
-   * For the end of the blocker of the first that waits.
-   * @type {{ key: string, cancel: () => void } | undefined}
+   * By priority, for the end of the blocker of the first that waits.
+   * @type {({ key: string, cancel: () => void } | undefined)[]}
    */
-  #watch;
-  /** @type {NodeJS.Timeout | undefined} until the blocker is checked */
+  #watches = [];
+  /** @type {NodeJS.Timeout | undefined} until the blockers are checked */
   #timer;
 
   /**
@@ -203,6 +244,7 @@ class NameLock {
     this.#session = session;
     this.#bucket = bucket;
     this.#keys = bucket.ofName(name);
+    this.#isNameLong = this.#keys.base.length > LONG_KEY;
     this.#host = host;
   }
 
@@ -210,6 +252,14 @@ class NameLock {
   get #holder() {
     const [held] = this.#held;
     return held?.class === 'x' ? held : undefined;
+  }
+
+  get #waitingCount() {
+    return sumOf(this.#waiting.map(({ size }) => size));
+  }
+
+  get #mustReadApart() {
+    return this.#isQueueLong || this.#isNameLong;
   }
 
   /** @param {EtcdRequest} request */
@@ -228,6 +278,15 @@ class NameLock {
   }
 
   /**
+   * Moves it to the end of the requests with that priority, if it still waits.
+   * @param {EtcdRequest} request
+   * @param {number} priority
+   */
+  changePriority(request, priority) {
+    this.#steps.add(() => this.#move(request, priority));
+  }
+
+  /**
    * After everything that was asked for before.
    * @template T
    * @param {() => Promise<T>} action
@@ -242,11 +301,21 @@ class NameLock {
   /** @returns {Promise<{ exclusive: number, shared: number }>} holders */
   countHolders() {
     return this.after(async () => {
-      const { heldExclusive, heldShared } = this.#keys;
-      const { responses } = await this.#session.read([heldExclusive, heldShared].map(countOf));
-      const [exclusive, shared] = responses.map(numberIn);
-      return { exclusive, shared };
+      const { responses } = await this.#session.read([countOf(this.#keys.held)]);
+      return this.#toHolders(responses[0]);
     });
+  }
+
+  /**
+   * Exclusive and shared ones are not there together.
+   * @param {any} response  the count of the held keys
+   */
+  #toHolders(response) {
+    const [first] = keyValuesOf(response);
+    const isExclusive =
+      first !== undefined && textOf(first.key).startsWith(this.#keys.heldExclusive);
+    const count = numberIn(response);
+    return { exclusive: isExclusive ? count : 0, shared: isExclusive ? 0 : count };
   }
 
   /**
@@ -259,12 +328,12 @@ class NameLock {
     if (stolen) {
       if (BigInt(token) > BigInt(request.stolenToken)) request.stolenToken = token;
       if (request.phase === HELD && request.token === token) this.#lose(request);
-    } else if (request.phase === NEW && granted !== undefined) {
-      request.early = { created: granted, token: revision };
-    } else if (request.phase === WAITING && request.created === granted) {
-      this.#holdInOrder(request, revision);
     } else if (granted === undefined) {
       this.reread();
+    } else if (request.phase === WAITING && request.created === granted) {
+      this.#holdInOrder(request, revision);
+    } else {
+      request.early = { created: granted, token: revision };
     }
   }
 
@@ -284,7 +353,7 @@ class NameLock {
     };
     const check = () => this.#steps.add(() => this.#checkContention(request, report));
     const { ready, cancel } = this.#session.watches.add({
-      ...{ key: queue, end: endOf(queue), only: 'puts' },
+      ...{ ...queue, only: 'puts' },
       onEvents: report,
       onGap: check,
     });
@@ -305,9 +374,11 @@ class NameLock {
   /** Notices may have been missed: reads the state of each request. */
   reread() {
     this.#steps.add(async () => {
-      for await (const { request, found } of this.#findAll([...this.#held, ...this.#waiting])) {
-        this.#update(request, found);
-        if (request.phase === WAITING) break; // and so do the later ones
+      for (const list of [this.#held, ...this.#waiting]) {
+        for await (const { request, found } of this.#findAll([...list])) {
+          this.#update(request, found);
+          if (request.phase === WAITING) break; // and so do the later ones
+        }
       }
     });
     this.#checkLater(0);
@@ -316,7 +387,7 @@ class NameLock {
   /** The session is over. */
   close() {
     clearTimeout(this.#timer);
-    this.#unwatch();
+    this.#unwatchAll();
     for (const { holdTimer, contention } of this.#held) {
       clearTimeout(holdTimer);
       contention?.cancel();
@@ -337,21 +408,25 @@ class NameLock {
 
   /** @param {EtcdRequest} request */
   #queueKey(request) {
-    return this.#keys.queueKey(request.class, request.id);
+    return this.#keys.queueKey(request.class, request.id, request.priority);
   }
 
   /** @param {EtcdRequest} request */
   #bytesOf = (request) =>
     this.#queueKey(request).length + Buffer.byteLength(request.value) + MORE_BYTES;
 
-  /** @param {EtcdRequest} request */
-  #putQueue(request) {
-    return put(this.#queueKey(request), request.value, this.#session.lease);
+  /**
+   * @param {EtcdRequest} request
+   * @param {string[]} [behind]  see Queued
+   */
+  #putQueue(request, behind) {
+    return put(this.#queueKey(request), request.valueBehind(behind), this.#session.lease);
   }
 
   /** @param {EtcdRequest} request */
   #putHeld(request) {
-    return put(this.#heldKey(request), `${dateNow()} ${request.value}`, this.#session.lease);
+    const value = `${dateNow()} ${request.valueBehind()}`;
+    return put(this.#heldKey(request), value, this.#session.lease);
   }
 
   /** @param {EtcdRequest} request */
@@ -383,25 +458,48 @@ class NameLock {
 
   #enterAll = async (/** @type {EtcdRequest[]} */ requests) => {
     for (let i = 0; i < requests.length;) {
-      const mustWait = this.#waiting.size > 0 || this.#holder !== undefined;
-      const batch = mustWait ? sliceWhile(requests, i, mayFollow, this.#bytesOf) : [];
-      // If the request has been ended, the end is a step that follows.
-      if (batch.length > 0) await this.#follow(batch);
-      else if (!requests[i].isEnding) await this.#enter(requests[i]);
-      i += Math.max(1, batch.length);
+      const { priority } = requests[i];
+      const belongs = (/** @type {EtcdRequest} */ it) => it.priority === priority && mayFollow(it);
+      const mustWait = this.#mustWait(priority);
+      const batch = mustWait ? sliceWhile(requests, i, belongs, this.#bytesOf) : [];
+      const count = Math.max(1, batch.length);
+      const hasFollowed = batch.length > 0 && (await this.#follow(batch));
+      if (!hasFollowed) await this.#enterEach(requests.slice(i, i + count));
+      i += count;
     }
   };
 
+  /** @param {EtcdRequest[]} requests */
+  async #enterEach(requests) {
+    for (const request of requests) {
+      // If it has been ended, the end is a step that follows.
+      if (!request.isEnding) await this.#enter(request);
+    }
+  }
+
+  /**
+   * Whether a request of this session is in the way of another one, which overtakes none of it.
+   * @param {number} priority  of the other one
+   */
+  #mustWait(priority) {
+    const isWaiting = (/** @type {Set<EtcdRequest>} */ { size }) => size > 0;
+    if (this.#waiting.slice(0, priority).some(isWaiting)) return false;
+    return this.#holder !== undefined || this.#waiting.slice(priority).some(isWaiting);
+  }
+
   /**
    * Puts requests behind one of the same session that waits, or holds the lock for itself.
-   * @param {EtcdRequest[]} requests
+   * @param {EtcdRequest[]} requests  of one priority
+   * @returns {Promise<boolean>} false: requests with a lower priority wait
    */
   async #follow(requests) {
     this.#session.identify(requests);
+    const compare = this.#keys.below(requests[0].priority).map(isEmpty);
     const puts = requests.map((it) => this.#putQueue(it));
-    const isNextUnknown = this.#holder !== undefined && this.#heads.length === 0;
-    const front = isNextUnknown ? [this.#getHeads()] : [];
-    const entering = this.#session.change([], [...puts, ...front], [], async () => {
+    const isNextUnknown =
+      this.#holder !== undefined && this.#heads.length === 0 && !this.#isNameLong;
+    const front = isNextUnknown ? this.#getHeads() : [];
+    const entering = this.#session.change(compare, [...puts, ...front], [], async () => {
       // They enter together; some may have been granted and stolen since.
       for await (const { found } of this.#findAll(requests)) {
         if (found !== undefined) return { isInDoubt: true, revision: found.revision };
@@ -409,13 +507,20 @@ class NameLock {
       return undefined;
     });
     const entered = await this.#unlessRefused(requests, entering);
-    if (entered === undefined) return;
+    if (entered === undefined) return true;
+    if (entered.succeeded === false) {
+      for (const request of requests) this.#session.ids.free(request);
+      return false;
+    }
     this.#wait(requests, entered.revision);
     if (entered.isInDoubt) {
       for await (const { request, found } of this.#findAll(requests)) this.#update(request, found);
     } else if (isNextUnknown && this.#holder !== undefined) {
-      this.#keepHeads(this.#toHeads(entered.responses.at(-1)));
+      const { revision, responses } = entered;
+      const { heads } = this.#toHeads({ revision, responses: responses.slice(puts.length) });
+      this.#keepHeads(heads);
     }
+    return true;
   }
 
   /** @param {EtcdRequest} request */
@@ -424,10 +529,10 @@ class NameLock {
     const entering = this.#session.entries.pass(this.#tryEnter(request));
     const entered = await this.#unlessRefused([request], entering);
     if (entered === undefined) return;
-    const { phase, revision } = entered;
+    const { phase, revision, mustServe } = entered;
     if (phase === WAITING) {
       this.#wait([request], revision);
-      if (isCounted(request)) await this.#serveIfPossible();
+      if (mustServe) await this.#serveIfPossible();
     } else if (phase === HELD) {
       if (request.steal) this.#loseTo(revision);
       this.#hold(request, revision);
@@ -467,48 +572,179 @@ class NameLock {
    */
   async #tryEnter(request) {
     if (request.steal) return this.#steal(request);
-    const { maxPending } = request;
-    const mayQueue = maxPending > 0 && !isCounted(request);
+    const { maxPending, priority } = request;
+    const mayQueue = maxPending > 0 && !isCounted(request) && !this.#isNameLong;
     const { heldExclusive, held, queue } = this.#keys;
     const mustBeEmpty =
       request.class === 's'
-        ? [heldExclusive, this.#keys.queueOf('x'), this.#keys.queueOf('l')]
+        ? [heldExclusive, ...this.#keys.queueExcept('s', priority)]
         : [held, queue];
+    const overtakesNone = this.#keys.below(priority).map(isEmpty);
     const answer = await this.#session.change(
       mustBeEmpty.map(isEmpty),
       [this.#putHeld(request)],
-      mayQueue ? [this.#putQueue(request)] : [],
+      [nested(overtakesNone, mayQueue ? [this.#putQueue(request)] : [])],
       () => this.#find(request),
     );
-    const entered = toEntered(answer, mayQueue ? WAITING : OVER);
-    const isRefused = entered.phase === OVER && isCounted(request);
-    return isRefused ? this.#enterCounted(request) : entered;
+    if (answer.succeeded !== false) return toEntered(answer, OVER);
+    const mustRead = isCounted(request) || !answer.responses[0].response_txn.succeeded;
+    if (mustRead || (maxPending > 0 && !mayQueue)) return this.#enterByReading(request);
+    return { phase: mayQueue ? WAITING : OVER, revision: answer.revision };
   }
 
   /**
-   * Counts first, then enters if no request came in between.
+   * Reads the queue and the holders first; then enters if nothing has changed in between.
    * @param {EtcdRequest} request
    * @returns {Promise<Found>}
    */
-  async #enterCounted(request) {
+  async #enterByReading(request) {
     const { heldExclusive, heldShared, queue } = this.#keys;
-    const counts = [heldExclusive, heldShared, queue].map(countOf);
     for (;;) {
-      const { revision, responses } = await this.#session.read(counts);
-      const [exclusive, shared, length] = responses.map(numberIn);
-      const isFree = length === 0 && isGrantable(request, { exclusive, shared });
+      const state = await this.#readState(request.priority);
+      const { revision, holders, length, holder } = state;
+      const isFree = isGrantable(request, holders) && (await this.#isFirst(state));
       if (!isFree && length >= request.maxPending) return { phase: OVER, revision };
-      const [compare, op] = isFree
-        ? [
-            [isEmpty(heldExclusive), isEmpty(queue), areNoneSince(heldShared, revision)],
-            this.#putHeld,
-          ]
-        : [request.maxPending === Infinity ? [] : [areNoneSince(queue, revision)], this.#putQueue];
-      const find = () => this.#find(request);
-      const answer = await this.#session.change(compare, [op.call(this, request)], [], find);
-      if ('phase' in answer) return answer;
-      if (answer.succeeded) return { phase: isFree ? HELD : WAITING, revision: answer.revision };
+      const isQueueSame = areNoneSince(queue, revision);
+      const compare = isFree
+        ? [isEmpty(heldExclusive), areNoneSince(heldShared, revision), isQueueSame]
+        : request.maxPending === Infinity
+          ? []
+          : [isQueueSame];
+      const entry = await this.#toEntry(state);
+      const op = isFree ? this.#putHeld(request) : this.#putQueue(request, entry.behind);
+      const answer = await this.#session.change(
+        [...compare, ...entry.compare],
+        [op, ...entry.ops, nested(holder, [])],
+        [],
+        () => this.#find(request),
+      );
+      const { phase = isFree ? HELD : WAITING, succeeded, responses } = answer;
+      if (succeeded === false) continue;
+      // An exclusive holder that is still there serves the queue at its release.
+      const isHeld = holder.length > 0 && responses?.at(-1).response_txn.succeeded === true;
+      return { phase, revision: answer.revision, mustServe: !isHeld };
     }
+  }
+
+  /**
+   * @param {number} priority  of a request that enters the queue
+   * @returns {Promise<State>}
+   */
+  async #readState(priority) {
+    const { held, overtakes, queue } = this.#keys;
+    const { revision, responses } = await this.#session.read([
+      ...[held, queue, ...this.#keys.below(priority)].map(countOf),
+      get(overtakes),
+    ]);
+    const holders = this.#toHolders(responses[0]);
+    const [first] = keyValuesOf(responses[0]);
+    return {
+      priority,
+      revision,
+      holders,
+      holder: holders.exclusive > 0 ? [isCreatedAt(textOf(first.key), first.create_revision)] : [],
+      length: numberIn(responses[1]),
+      overtaken: sumOf(responses.slice(2, -1).map(numberIn)),
+      log: new OvertakeLog(keyValuesOf(responses.at(-1))[0]),
+    };
+  }
+
+  /**
+   * Whether the request would overtake all that wait, if any.
+   * @param {State} state
+   */
+  async #isFirst({ priority, length, overtaken, log }) {
+    const behind = log.behind(priority);
+    if (length > overtaken) return false;
+    if (overtaken === 0 || behind.length === 0) return true;
+    const { revision, responses } = await this.#session.read(
+      behind.map((_, lower) => getOldest(this.#keys.listOf(lower), 1)),
+    );
+    const oldest = responses.flatMap((it) => toWaiters(keyValuesOf(it), this.#bucket, revision));
+    return oldest.every((it) => isBefore({ behind }, it));
+  }
+
+  /**
+   * @param {State} state
+   * @returns {Promise<{ behind: string[], compare: object[], ops: object[] }>} what a request that
+   *   enters has to write and to compare for its priority
+   */
+  async #toEntry({ priority, overtaken, log }) {
+    const { overtakes } = this.#keys;
+    if (overtaken === 0) {
+      return { behind: [], compare: this.#keys.below(priority).map(isEmpty), ops: [] };
+    }
+    const lease = await this.#session.lastingLease();
+    return {
+      behind: log.behind(priority),
+      compare: [isChangedAt(overtakes, log.revision)],
+      ops: [put(overtakes, log.with(priority), lease)],
+    };
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {number} priority
+   */
+  async #move(request, priority) {
+    try {
+      while (request.phase === WAITING && !request.isEnding && request.priority !== priority) {
+        const moved = await this.#tryMove(request, priority);
+        if (moved.succeeded) await this.#onMoved(request, priority, moved.revision);
+        else this.#update(request, await this.#find(request));
+      }
+    } catch (error) {
+      // If the cluster refuses the change, the request keeps its priority.
+      if (!(error instanceof EtcdError) || this.#session.isOver) throw error;
+    }
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {number} priority
+   * @returns {Promise<{ succeeded: boolean, revision: string }>}
+   */
+  async #tryMove(request, priority) {
+    const { behind, compare, ops } = await this.#toEntry(await this.#readState(priority));
+    const from = this.#queueKey(request);
+    const to = this.#keys.queueKey(request.class, request.id, priority);
+    const value = request.valueBehind(behind, priority);
+    return this.#session.change(
+      [isCreatedAt(from, request.created), ...compare],
+      [remove(from), put(to, value, this.#session.lease), ...ops],
+      [],
+      () => this.#findMoved(request, to),
+    );
+  }
+
+  /**
+   * After a change in doubt.
+   * @param {EtcdRequest} request
+   * @param {string} to  its key, if it has moved
+   * @returns {Promise<{ succeeded: boolean, revision: string } | undefined>} undefined: it still
+   *   waits where it was
+   */
+  async #findMoved(request, to) {
+    const read = await this.#session.read([...this.#readOwn(request), get(to)]);
+    const [moved] = keyValuesOf(read.responses[2]);
+    if (moved !== undefined) return { succeeded: true, revision: moved.create_revision };
+    if (toFound(read.responses.slice(0, 2))?.phase === WAITING) return undefined;
+    return { succeeded: false, revision: read.revision };
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {number} priority
+   * @param {string} revision
+   */
+  async #onMoved(request, priority, revision) {
+    this.#waiting[request.priority].delete(request);
+    request.priority = priority;
+    request.created = revision;
+    this.#waiting[priority].add(request);
+    this.#checkLater();
+    this.#holdIfEarly(request);
+    await this.#serveIfPossible();
   }
 
   /**
@@ -581,23 +817,25 @@ class NameLock {
     const open = requests.filter(isOpen);
     const held = new Set(open.filter(({ phase }) => phase === HELD));
     const mustServe = isLast || held.size > 0;
-    const front = mustServe && !this.#isQueueLong ? this.#front() : [];
-    const { isHandedOff, answers } = await this.#remove(open, why, front);
+    const front = mustServe && !this.#mustReadApart ? this.#front() : [];
+    const { isHandedOff, revision, answers } = await this.#remove(open, why, front);
     for (const request of requests) {
       const answer = answers[open.indexOf(request)];
       const isStolen = held.has(request) && answer?.response_txn.succeeded === false;
       this.#finish(request, why, isStolen);
     }
     this.#checkLater();
-    if (mustServe && !isHandedOff) await this.#serveIfPossible(answers.slice(open.length));
+    if (!mustServe || isHandedOff) return;
+    const responses = answers.slice(open.length);
+    await this.#serveIfPossible(responses.length > 0 ? { revision, responses } : undefined);
   }
 
   /**
    * @param {EtcdRequest[]} requests
    * @param {Why} why
    * @param {object[]} front  further operations
-   * @returns {Promise<{ isHandedOff: boolean, answers: any[] }>} answers: to the removals and the
-   *   further operations; none: not known
+   * @returns {Promise<{ isHandedOff: boolean, revision: string, answers: any[] }>} answers: to the
+   *   removals and the further operations; none: not known
    */
   async #remove(requests, why, front) {
     const { lease, leaseId } = this.#session;
@@ -619,12 +857,12 @@ class NameLock {
     try {
       if (!isHandOff) return { isHandedOff: false, ...(await change(plain)) };
       const { revision, answers } = await change([this.#toHandOff(requests[0], next, plain)]);
-      if (answers.length === 0) return { isHandedOff: false, answers };
+      if (answers.length === 0) return { isHandedOff: false, revision, answers };
       const { succeeded, responses } = answers[0].response_txn;
-      if (!succeeded) return { isHandedOff: false, answers: responses };
+      if (!succeeded) return { isHandedOff: false, revision, answers: responses };
       const own = this.#ownOf(next);
       if (own !== undefined) this.#holdInOrder(own, revision);
-      return { isHandedOff: true, answers };
+      return { isHandedOff: true, revision, answers };
     } catch (error) {
       const { isForSpace, isLeaseGone } = /** @type {EtcdError} */ (error);
       if (!isForSpace && !isLeaseGone) throw error;
@@ -644,12 +882,12 @@ class NameLock {
   /**
    * @param {EtcdRequest} request  the exclusive holder
    * @param {Waiter} next
-   * @param {object[]} otherwise  if the next request is gone
+   * @param {object[]} otherwise  if the next request is gone, or was overtaken
    */
   #toHandOff(request, next, otherwise) {
     const isHeld = isCreatedAt(this.#heldKey(request), request.token);
-    const { isThere, ops } = this.#toGrant(next);
-    return nested([isHeld, isThere], [remove(this.#heldKey(request)), ...ops], otherwise);
+    const { isNext, ops } = this.#toGrant(next);
+    return nested([isHeld, ...isNext], [remove(this.#heldKey(request)), ...ops], otherwise);
   }
 
   /**
@@ -670,7 +908,7 @@ class NameLock {
 
   /** @param {EtcdRequest} request */
   #forget(request) {
-    this.#waiting.delete(request);
+    this.#waiting[request.priority].delete(request);
     this.#held.delete(request);
     clearTimeout(request.holdTimer);
     request.contention?.cancel();
@@ -686,14 +924,17 @@ class NameLock {
     for (const request of requests) {
       request.phase = WAITING;
       request.created = revision;
-      this.#waiting.add(request);
+      const waiting = this.#waiting[request.priority].add(request);
+      if (waiting.size === 1) this.#checkLater();
     }
     for (const request of requests) this.#host.onQueued(request);
-    if (this.#waiting.size === requests.length) this.#checkLater();
-    for (const request of requests) {
-      const { created, token } = request.early;
-      if (created === revision) this.#holdInOrder(request, token);
-    }
+    for (const request of requests) this.#holdIfEarly(request);
+  }
+
+  /** @param {EtcdRequest} request  that waits */
+  #holdIfEarly(request) {
+    const { created, token } = request.early;
+    if (created === request.created) this.#holdInOrder(request, token);
   }
 
   /**
@@ -702,24 +943,24 @@ class NameLock {
    */
   #hold(request, revision) {
     if (this.#session.isOver) throw new SessionLost();
-    if (this.#waiting.delete(request)) this.#checkLater();
+    if (this.#waiting[request.priority].delete(request)) this.#checkLater();
     this.#held.add(request);
     request.phase = HELD;
     request.token = revision;
-    this.#heads = behind(request, this.#heads) ?? [];
+    this.#heads = restBehind(request, this.#heads) ?? [];
     if (!request.isEnding) this.#host.onGranted(request); // otherwise a step follows that releases
     if (request.stolenToken === revision) this.#lose(request);
     else this.#limitHold(request);
   }
 
   /**
-   * The requests of this session that are ahead have left the queue, too (E2). If another session
-   * has granted them, and their notices are late, they come first: shared requests can be.
+   * The older requests of this session with that priority have left the queue, too (E2). If another
+   * session has granted them, and their notices are late, they come first: shared requests can be.
    * @param {EtcdRequest} request  that waits
    * @param {string} revision
    */
   #holdInOrder(request, revision) {
-    const [first] = this.#waiting;
+    const [first] = this.#waiting[request.priority];
     if (first === request) this.#hold(request, revision);
     else this.reread();
   }
@@ -767,78 +1008,92 @@ class NameLock {
   /** The notice of a grant may have been faster than the answer. @param {Waiter[]} heads */
   #keepHeads(heads) {
     const holder = this.#holder;
-    this.#heads = (holder && behind(holder, heads)) ?? heads;
+    this.#heads = (holder && restBehind(holder, heads)) ?? heads;
   }
 
-  /** The cluster sorts the whole queue for it: with more requests there, reads more at once. */
+  /** The cluster sorts all that wait for it: with more requests there, reads more at once. */
   #getHeads() {
-    const count = Math.max(this.#waiting.size, this.#minHeads);
-    return getOldest(this.#keys.queue, Math.min(count, MAX_HEADS));
+    const count = Math.min(Math.max(this.#waitingCount, this.#minHeads), MAX_HEADS);
+    return PRIORITIES.map((_, priority) => getOldest(this.#keys.listOf(priority), count));
   }
 
   /** The operations that read the first of the queue, and the number of holders. */
   #front() {
-    const { heldExclusive, heldShared } = this.#keys;
-    return [this.#getHeads(), ...[heldExclusive, heldShared].map(countOf)];
+    return [...this.#getHeads(), countOf(this.#keys.held)];
+  }
+
+  /** @param {Answer} answer  to #front() */
+  #toFront({ revision, responses }) {
+    const lists = { revision, responses: responses.slice(0, -1) };
+    return { revision, holders: this.#toHolders(responses.at(-1)), ...this.#toHeads(lists) };
   }
 
   /**
    * Grants what can be granted, from the front of the queue on. A grant that cannot be made is
    * left to the waiters, which check, too (E6).
-   * @param {any[]} front  the answers to the operations of #front(); none: reads it
+   * @param {Answer | undefined} front  the answer to #front(); undefined: reads it
    */
   async #serve(front) {
-    const read = front.length > 0 ? front : (await this.#session.read(this.#front())).responses;
-    const [queue, exclusive, shared] = read;
-    const holders = { exclusive: numberIn(exclusive), shared: numberIn(shared) };
-    const heads = this.#toHeads(queue);
+    const read = front ?? (await this.#session.read(this.#front()));
+    const { revision, holders, heads, isWhole } = this.#toFront(read);
     this.#keepHeads(heads);
+    let countedAt = revision;
     let count = 0;
     while (count < Math.min(heads.length, MAX_BATCH)) {
       const head = heads[count];
       if (!isGrantable(head, holders)) return;
       const isShared = head.class === 's';
       const together = isShared ? sliceWhile(heads, count, (it) => it.class === 's') : [head];
-      if (!(await this.#grantAll(together))) break;
+      const grantedAt = await this.#grantAll(together, countedAt);
+      if (grantedAt === undefined) break;
       holders[head.class === 'x' ? 'exclusive' : 'shared'] += together.length;
+      if (head.class === 'l') countedAt = grantedAt;
       count += together.length;
     }
-    const isOver = count === heads.length && !queue.response_range.more;
     // Ends that were asked for meanwhile have their turn first.
-    if (!isOver) this.#steps.add(async () => void (await this.#serveIfPossible()));
+    if (count < heads.length || !isWhole)
+      this.#steps.add(async () => void (await this.#serveIfPossible()));
   }
 
   /**
    * Grants shared requests: for one session one after the other, so that it receives them in order.
    * @param {Waiter[]} heads
-   * @returns {Promise<boolean>} false: some are not there any more
+   * @param {string} countedAt  when the holders were counted
+   * @returns {Promise<string | undefined>} the revision of one of the grants; undefined: some could
+   *   not be made
    */
-  async #grantAll(heads) {
-    /** @type {Map<string, Promise<boolean>>} */
+  async #grantAll(heads, countedAt) {
+    /** @type {Map<string, Promise<string | undefined>>} */
     const bySession = new Map();
     for (const head of heads) {
-      const before = bySession.get(head.lease) ?? Promise.resolve(true);
-      const grant = before.then((isMade) => isMade && this.#grant(head));
+      const before = bySession.get(head.lease) ?? Promise.resolve(head.readAt);
+      const grant = before.then((made) => made && this.#grant(head, countedAt));
       bySession.set(head.lease, grant);
     }
     const results = await Promise.allSettled(bySession.values());
     for (const result of results) if (result.status === 'rejected') throw result.reason;
-    return results.every((result) => result.status === 'fulfilled' && result.value);
+    const made = results.map((it) => (it.status === 'fulfilled' ? it.value : undefined));
+    return made.includes(undefined) ? undefined : made[0];
   }
 
   /**
    * Requests that entered together come in any order, and some of them may be cut off: if they are
    * the oldest, the next read is large enough for all of them.
-   * @param {any} queue  the answer to #getHeads()
-   * @returns {Waiter[]} oldest first, without a gap
+   * @param {Answer} answer  to #getHeads()
+   * @returns {{ heads: Waiter[], isWhole: boolean }} heads: in order, without a gap; isWhole: these
+   *   are all
    */
-  #toHeads({ response_range: { kvs, more, count } }) {
-    this.#isQueueLong = Number(count) > LONG_QUEUE;
-    const heads = toWaiters(kvs, this.#bucket);
-    const last = heads.at(-1)?.created;
-    const whole = more ? heads.filter(({ created }) => created !== last) : heads;
-    this.#minHeads = more && whole.length === 0 ? MAX_BATCH + 1 : MIN_HEADS;
-    return whole;
+  #toHeads({ revision, responses }) {
+    this.#isQueueLong = sumOf(responses.map(numberIn)) > LONG_QUEUE;
+    const isCut = responses.map(({ response_range: { more } }) => more);
+    const lists = responses.map((response, priority) => {
+      const heads = toWaiters(keyValuesOf(response), this.#bucket, revision);
+      const last = heads.at(-1)?.created;
+      return isCut[priority] ? heads.filter(({ created }) => created !== last) : heads;
+    });
+    const isStuck = lists.some((heads, priority) => isCut[priority] && heads.length === 0);
+    this.#minHeads = isStuck ? MAX_BATCH + 1 : MIN_HEADS;
+    return { heads: merge(lists, isCut), isWhole: !isCut.includes(true) };
   }
 
   /** @param {Waiter} waiter @returns {EtcdRequest | undefined} */
@@ -849,12 +1104,15 @@ class NameLock {
 
   /**
    * @param {Waiter} head  the first of the queue (E3)
-   * @returns {Promise<boolean>} false: it is not there any more
+   * @param {string} countedAt  when the holders were counted
+   * @returns {Promise<string | undefined>} the revision; undefined: it is not there any more, it is
+   *   not the first, or the holders are others
    */
-  async #grant(head) {
-    const { isThere, ops } = this.#toGrant(head);
-    const { held, heldExclusive } = this.#keys;
-    const compare = [isThere, isEmpty(head.class === 'x' ? held : heldExclusive)];
+  async #grant(head, countedAt) {
+    const { isNext, ops } = this.#toGrant(head);
+    const { held, heldExclusive, heldShared } = this.#keys;
+    const compare = [...isNext, isEmpty(head.class === 'x' ? held : heldExclusive)];
+    if (head.class === 'l') compare.push(areNoneSince(heldShared, countedAt));
     const own = this.#ownOf(head);
     const recover = async () => {
       const found = own && (await this.#find(own));
@@ -862,30 +1120,33 @@ class NameLock {
     };
     const failure = own === undefined ? [] : this.#readOwn(own);
     const answer = await this.#session.change(compare, ops, failure, recover);
-    if (own === undefined) return answer.succeeded === true; // in doubt: the front is read again
+    // If it is in doubt, the front is read again.
+    if (own === undefined) return answer.succeeded ? answer.revision : undefined;
     if (answer.succeeded) this.#holdInOrder(own, answer.revision);
     else this.#update(own, 'found' in answer ? answer.found : toFound(answer.responses));
-    return own.phase === HELD;
+    return own.phase === HELD ? own.token : undefined;
   }
 
   /** @param {Waiter} waiter */
-  #toGrant({ id, class: it, lease, created, value }) {
-    const [queued, held] = [this.#keys.queueKey(it, id), this.#keys.heldKey(it, id)];
+  #toGrant({ id, class: it, priority, lease, created, value, readAt }) {
+    const queued = this.#keys.queueKey(it, id, priority);
+    const held = this.#keys.heldKey(it, id);
     const ops = [remove(queued), put(held, `${dateNow()} ${value}`, toLease(lease))];
     if (lease !== this.#session.leaseId) {
       // `heads`: for clients of earlier revisions
       const notice = JSON.stringify({ heads: [], granted: created });
       ops.push(put(this.#bucket.notification(id), notice, toLease(lease)));
     }
-    return { isThere: isCreatedAt(queued, created), ops };
+    const isOvertaken = this.#keys.above(priority).map((range) => areNoneSince(range, readAt));
+    return { isNext: [isCreatedAt(queued, created), ...isOvertaken], ops };
   }
 
   /**
    * Serves the queue, if the session that should do it may have no room, or may have ended.
-   * @param {any[]} [front]  see #serve()
+   * @param {Answer} [front]  see #serve()
    * @returns {Promise<boolean>} false: the cluster had no room; a check follows
    */
-  async #serveIfPossible(front = []) {
+  async #serveIfPossible(front) {
     try {
       await this.#serve(front);
       return true;
@@ -900,72 +1161,95 @@ class NameLock {
   /** @param {number} [ms] */
   #checkLater(ms = CHECK_AFTER_MS) {
     clearTimeout(this.#timer);
-    if (this.#waiting.size === 0) return this.#unwatch();
+    if (this.#waitingCount === 0) return this.#unwatchAll();
     this.#timer = setTimeout(() => this.#steps.add(() => this.#check()), ms);
   }
 
-  /** Finds the blocker of the first that waits, and watches for its end (E6). */
+  /** Finds the blocker of the first that waits with each priority, and watches for its end (E6). */
   async #check() {
-    const [request] = this.#waiting;
-    if (request === undefined) return this.#unwatch();
-    const blocker = await this.#findBlocker(request);
+    for (const priority of this.#waiting.keys()) await this.#checkFirst(priority);
+  }
+
+  /** @param {number} priority */
+  async #checkFirst(priority) {
+    const waiting = this.#waiting[priority];
+    const [request] = waiting;
+    if (request === undefined) return this.#unwatch(priority);
+    const { blocker, front } = await this.#findBlocker(request);
     if (request.phase !== WAITING) return this.#checkLater();
     // When the watch has become ready, the next check follows.
     if (blocker !== undefined) {
-      if (this.#watch?.key !== blocker.key) this.#watchFor(blocker);
-    } else if ((await this.#serveIfPossible()) && this.#waiting.has(request)) {
+      if (this.#watches[priority]?.key !== blocker.key) this.#watchFor(blocker, priority);
+    } else if ((await this.#serveIfPossible(front)) && waiting.has(request)) {
       this.#checkLater(); // a steal may have been faster than the grant
     }
   }
 
   /**
    * A request ahead that it has to wait for, otherwise the holders.
-   * @param {EtcdRequest} request  the first of its session that waits
-   * @returns {Promise<{ key: string, end?: string } | undefined>} undefined: nothing is in its way,
-   *   or it does not wait
+   * @param {EtcdRequest} request  the first of its session that waits with its priority
+   * @returns {Promise<{ blocker?: { key: string, end?: string }, front?: Answer }>} no blocker:
+   *   nothing is in its way, or it does not wait; front: see #serve()
    */
   async #findBlocker(request) {
-    const { heldExclusive, heldShared } = this.#keys;
+    const { heldExclusive, heldShared, queue } = this.#keys;
+    const { class: its, created, priority } = request;
+    const lists =
+      its === 's'
+        ? [this.#keys.queueOf('x', priority), this.#keys.queueOf('l', priority)]
+        : [this.#keys.listOf(priority)];
     const { responses } = await this.#session.read([
       ...this.#readOwn(request),
-      ...[heldExclusive, heldShared].map(countOf),
-      ...classesBefore(request.class).map((it) =>
-        getNewestBefore(this.#keys.queueOf(it), request.created),
-      ),
+      ...lists.map((list) => getNewestBefore(list, created)),
     ]);
     const found = toFound(responses.slice(0, 2));
     if (found?.phase !== WAITING) {
       this.#update(request, found);
-      return undefined;
+      return {};
     }
-    const ahead = responses.slice(4).flatMap((/** @type {any} */ it) => keyValuesOf(it));
+    const ahead = responses.slice(2).flatMap((/** @type {any} */ it) => keyValuesOf(it));
     ahead.sort((a, b) => (BigInt(a.create_revision) < BigInt(b.create_revision) ? 1 : -1));
-    if (ahead.length > 0) return { key: textOf(ahead[0].key) };
-    const [exclusive, shared] = responses.slice(2, 4).map(numberIn);
-    if (isGrantable(request, { exclusive, shared })) return undefined;
-    const held = exclusive > 0 ? heldExclusive : heldShared;
-    return { key: held, end: endOf(held) };
+    if (ahead.length > 0) return { blocker: { key: textOf(ahead[0].key) } };
+    const front = await this.#session.read(this.#front());
+    const { heads, holders } = this.#toFront(front);
+    // In its list, this request is the first that has to wait; another list may have the first one.
+    if (heads.length > 0 && heads[0].priority !== priority) return { blocker: queue };
+    if (isGrantable(request, holders)) return { front };
+    const held = holders.exclusive > 0 ? heldExclusive : heldShared;
+    return { blocker: { key: held, end: endOf(held) } };
   }
 
   /**
    * From now on; then a check follows that finds what happened before.
    * @param {{ key: string, end?: string }} blocker
+   * @param {number} priority  of those that it blocks
    */
-  #watchFor(blocker) {
-    this.#unwatch();
+  #watchFor(blocker, priority) {
+    this.#unwatch(priority);
+    // Perhaps a thread is blocked for a request that has been overtaken.
+    if (blocker.key === this.#keys.queue.key) {
+      for (const request of this.#waiting[priority]) {
+        if (request.request.findOwn !== undefined) this.#host.onOvertaken(request);
+      }
+    }
     const subscription = this.#session.watches.add({
       ...blocker,
       only: 'removals',
       onEvents: () => this.#checkLater(), // the session that has ended it serves the queue
       onGap: () => this.#checkLater(0),
     });
-    this.#watch = { key: blocker.key, cancel: () => subscription.cancel() };
+    this.#watches[priority] = { key: blocker.key, cancel: () => subscription.cancel() };
     void subscription.ready.then(() => this.#checkLater(0));
   }
 
-  #unwatch() {
-    this.#watch?.cancel();
-    this.#watch = undefined;
+  /** @param {number} priority */
+  #unwatch(priority) {
+    this.#watches[priority]?.cancel();
+    this.#watches[priority] = undefined;
+  }
+
+  #unwatchAll() {
+    for (const priority of this.#waiting.keys()) this.#unwatch(priority);
   }
 }
 
@@ -993,21 +1277,23 @@ const toEntered = ({ phase, succeeded, revision }, otherwise) => ({
 /**
  * @param {any[]} keyValues  of a queue, or of the holders
  * @param {BucketKeys} bucket
+ * @param {string} readAt  the revision
  * @returns {Waiter[]} by age
  */
-function toWaiters(keyValues, bucket) {
+function toWaiters(keyValues, bucket, readAt) {
   const waiters = keyValues.map(({ key, value: bytes, create_revision: created }) => {
     const parsed = /** @type {import('./keys.js').RequestKey} */ (bucket.parse(textOf(key)));
     const value = Buffer.from(bytes).toString('utf8');
-    const { limit } = toRequestInfo(value, parsed);
-    return { id: parsed.id, lease: parsed.lease, class: parsed.class, limit, created, value };
+    const { limit, priority, behind } = toRequestInfo(value, parsed);
+    const { id, lease, class: its } = parsed;
+    return { id, lease, class: its, priority, behind, limit, created, value, readAt };
   });
   return waiters.sort(byAge);
 }
 
 /**
- * Whether a request in the queue waits for its own thread. The requests ahead of it only leave, so
- * this is checked once in each session.
+ * Whether a request in the queue waits for its own thread. This is checked once in each session,
+ * and when the request may have been overtaken: otherwise the requests ahead of it only leave.
  * @param {Session} session
  * @param {BucketKeys} bucket
  * @param {EtcdRequest} request
@@ -1017,8 +1303,9 @@ function toWaiters(keyValues, bucket) {
  */
 async function wouldSelfDeadlock(session, bucket, request, own) {
   const { held, queue } = bucket.ofName(request.name);
-  const { responses } = await session.read([getAll(held), getMadeUntil(queue, request.created)]);
-  const [holders, waiters] = responses.map((it) => toWaiters(keyValuesOf(it), bucket));
+  const { revision, responses } = await session.read([getAll(held), getAll(queue)]);
+  const [holders, waiting] = responses.map((it) => toWaiters(keyValuesOf(it), bucket, revision));
+  const waiters = inOrder(waiting);
   const position = waiters.findIndex(({ id }) => id === request.id);
   if (position < 0 || request.phase !== WAITING) return false;
   const path = new WaitPath(toWaited(waiters[position], true));
@@ -1040,4 +1327,13 @@ const toWaited = ({ class: it, limit }, isQueued) => ({
   request: { mode: it === 'x' ? 'exclusive' : 'shared', extras: { limit } },
 });
 
-module.exports = { EtcdRequest, HELD, NameLock, NEW, OVER, WAITING, wouldSelfDeadlock };
+module.exports = {
+  EtcdRequest,
+  HELD,
+  NameLock,
+  NEW,
+  OVER,
+  WAITING,
+  toPriority,
+  wouldSelfDeadlock,
+};

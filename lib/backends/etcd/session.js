@@ -218,6 +218,9 @@ class RequestIds {
  * @property {() => void} onLost
  */
 
+/** The lease of the overtakes lasts so long: they are forgotten that time after the last one. */
+const LASTING_S = 3600;
+
 /** Whether a change was made cannot be found out: the cluster refuses to be read. */
 class Unknowable extends Error {}
 
@@ -236,6 +239,8 @@ class Session {
   #ttlMs;
   #sessionKey;
   #guard;
+  /** The lease that outlives the session. */
+  #lasting = { id: '', untilMs: 0 };
   leaseId;
   /** The unique id of the cluster, by whatever endpoints; known once it is open. */
   clusterId = '';
@@ -398,6 +403,7 @@ class Session {
       if (error instanceof Unknowable) return this.complete(Promise.reject(error));
       if (error instanceof SessionLost) throw error;
       const { isInDoubt, isFinal, isLeaseGone, isForSpace } = /** @type {EtcdError} */ (error);
+      if (isLeaseGone) this.#lasting.untilMs = 0; // perhaps that one
       if (isForSpace) return this.#findMade(/** @type {EtcdError} */ (error), recover);
       if (isFinal !== false || isLeaseGone) throw error;
       return isInDoubt ? this.complete(this.#findOut(guard, recover)) : undefined;
@@ -463,18 +469,44 @@ class Session {
    * @throws EtcdError when it cannot be read; SessionLost (rejects)
    */
   async read(ops) {
+    const answer = await this.#untilFinal('KV', 'Txn', { success: ops });
+    return { revision: answer.header.revision, responses: answer.responses };
+  }
+
+  /**
+   * A call that may be made more than once.
+   * @param {'KV' | 'Lease'} service
+   * @param {string} method
+   * @param {object} request
+   * @returns {Promise<any>}
+   * @throws EtcdError, SessionLost (rejects)
+   */
+  async #untilFinal(service, method, request) {
     const backoff = new Backoff();
     for (;;) {
       this.#calls.checkLives();
       try {
-        const answer = await this.#calls.repeat('KV', 'Txn', { success: ops });
+        const answer = await this.#calls.repeat(service, method, request);
         this.#calls.checkLives();
-        return { revision: answer.header.revision, responses: answer.responses };
+        return answer;
       } catch (error) {
         if (/** @type {EtcdError} */ (error).isFinal !== false) throw error;
         await backoff.pause();
       }
     }
+  }
+
+  /**
+   * @returns {Promise<string>} a lease that outlives the session: half an hour to an hour
+   * @throws EtcdError when it cannot be had; SessionLost (rejects)
+   */
+  async lastingLease() {
+    if (steadyNow() < this.#lasting.untilMs) return this.#lasting.id;
+    const untilMs = steadyNow() + (LASTING_S * 1000) / 2;
+    const request = { TTL: String(LASTING_S), ID: '0' };
+    const { ID: id } = await this.#untilFinal('Lease', 'LeaseGrant', request);
+    this.#lasting = { id, untilMs };
+    return id;
   }
 
   /**

@@ -12,14 +12,18 @@ const ASCENDING = 1;
 const DESCENDING = 2;
 const SORT_BY_CREATION = 2;
 
+/** @typedef {import('./keys.js').Range} Range */
 /** @typedef {object} Compare */
 /** @typedef {object} Op */
 
 /** @param {string} key */
 const bytes = (key) => Buffer.from(key, 'latin1');
 
-/** @param {string} prefix */
-const rangeOf = (prefix) => ({ key: bytes(prefix), range_end: bytes(endOf(prefix)) });
+/** @param {Range} range */
+function rangeOf(range) {
+  const { key, end } = typeof range === 'string' ? { key: range, end: endOf(range) } : range;
+  return { key: bytes(key), range_end: bytes(end) };
+}
 
 /**
  * The key exists, and was created at this revision.
@@ -46,13 +50,13 @@ const isChangedAt = (key, revision) => ({
 });
 
 /**
- * No key begins like this.
- * @param {string} prefix
+ * There is no key.
+ * @param {Range} range
  */
-const isEmpty = (prefix) => ({
+const isEmpty = (range) => ({
   result: EQUAL,
   target: BY_CREATION,
-  ...rangeOf(prefix),
+  ...rangeOf(range),
   create_revision: '0',
 });
 
@@ -60,14 +64,14 @@ const isEmpty = (prefix) => ({
 const following = (revision) => (BigInt(revision) + 1n).toString();
 
 /**
- * All keys that begin like this were there at that revision.
- * @param {string} prefix
+ * All keys were there at that revision.
+ * @param {Range} range
  * @param {string} revision
  */
-const areNoneSince = (prefix, revision) => ({
+const areNoneSince = (range, revision) => ({
   result: LESS,
   target: BY_CREATION,
-  ...rangeOf(prefix),
+  ...rangeOf(range),
   create_revision: following(revision),
 });
 
@@ -83,23 +87,23 @@ const put = (key, value, lease) => ({
 /** @param {string} key */
 const remove = (key) => ({ request_delete_range: { key: bytes(key) } });
 
-/** @param {string} prefix */
-const removeAll = (prefix) => ({ request_delete_range: rangeOf(prefix) });
+/** @param {Range} range */
+const removeAll = (range) => ({ request_delete_range: rangeOf(range) });
 
 /** @param {string} key */
 const get = (key) => ({ request_range: { key: bytes(key) } });
 
-/** @param {string} prefix */
-const getAll = (prefix) => ({ request_range: rangeOf(prefix) });
+/** @param {Range} range */
+const getAll = (range) => ({ request_range: rangeOf(range) });
 
 /**
- * The oldest keys that begin like this.
- * @param {string} prefix
+ * The oldest keys.
+ * @param {Range} range
  * @param {number} limit
  */
-const getOldest = (prefix, limit) => ({
+const getOldest = (range, limit) => ({
   request_range: {
-    ...rangeOf(prefix),
+    ...rangeOf(range),
     limit: String(limit),
     sort_order: ASCENDING,
     sort_target: SORT_BY_CREATION,
@@ -107,30 +111,21 @@ const getOldest = (prefix, limit) => ({
 });
 
 /**
- * How many keys begin like this.
- * @param {string} prefix
+ * How many keys there are, and the first of them.
+ * @param {Range} range
  */
-const countOf = (prefix) => ({
-  request_range: { ...rangeOf(prefix), limit: '1', keys_only: true },
+const countOf = (range) => ({
+  request_range: { ...rangeOf(range), limit: '1', keys_only: true },
 });
 
 /**
- * The keys that begin like this and are no younger than that revision.
- * @param {string} prefix
+ * The newest key that is older than that revision.
+ * @param {Range} range
  * @param {string} revision
  */
-const getMadeUntil = (prefix, revision) => ({
-  request_range: { ...rangeOf(prefix), max_create_revision: revision },
-});
-
-/**
- * The newest key that begins like this and is older than that revision.
- * @param {string} prefix
- * @param {string} revision
- */
-const getNewestBefore = (prefix, revision) => ({
+const getNewestBefore = (range, revision) => ({
   request_range: {
-    ...rangeOf(prefix),
+    ...rangeOf(range),
     limit: '1',
     keys_only: true,
     sort_order: DESCENDING,
@@ -161,7 +156,6 @@ module.exports = {
   following,
   get,
   getAll,
-  getMadeUntil,
   getNewestBefore,
   getOldest,
   isChangedAt,
