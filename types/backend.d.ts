@@ -289,8 +289,8 @@ export interface LockBackend {
    */
   releaseSync?(request: LockBackendRequest): LockLossReason | undefined;
   /**
-   * `extras.priority` of a request that waits has changed. It keeps its age, and is moved, now or
-   * soon; it may be granted, and so may others. Has no effect on a request that does not wait.
+   * `extras.priority` of a request that waits has changed. It keeps its age, and is moved from its
+   * position on, now or soon; it may be granted, and so may others. Has no effect on a request that does not wait.
    * Without this method a request keeps the priority with which it began.
    */
   changePriority?(request: LockBackendRequest): void;

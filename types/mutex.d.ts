@@ -31,7 +31,7 @@ export interface WaitForUnlockOptions {
 export interface EnterOptions extends WaitForUnlockOptions {
   /**
    * `false`: do not wait, but reject with a {@link LockError} with the reason `'held'`. Together
-   * with a `timeout` a `NotSupportedError`; of `signal` it only matters whether it has aborted.
+   * with a `timeout` a `NotSupportedError`; of `signal` only its abort and its priority matter.
    * @defaultValue true
    */
   blocking?: boolean | undefined;

@@ -24,6 +24,8 @@ const {
 const { acceptInstancesOfCopies } = require('../copies.js');
 const { lazy } = require('../lazy.js');
 
+const signalPriority = lazy(() => require('../scheduler/signal-priority.js'));
+
 /** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
 /** @typedef {import('./lock-manager.js').LockManager} Manager */
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
@@ -225,12 +227,14 @@ class MutexBase {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
     warnOfMisspeltOptions(source, OF_MUTEX_REQUEST);
     const isBlocking = toMember(/** @type {any} */ (source).blocking, toBoolean, true);
-    const { deadlock, holdLimit, label, priority, reentrant, steal } = source;
+    const { deadlock, holdLimit, label, reentrant, signal: given, steal } = source;
+    let { priority } = source;
     const mode = chosen('mode', source.mode, fixed.mode);
     const limit = chosen('limit', source.limit, fixed.limit);
     // A steal never waits.
     const ifAvailable = isBlocking ? source.ifAvailable : !steal;
-    const signal = isBlocking ? source.signal : notAborted(source.signal);
+    const signal = isBlocking ? given : notAborted(given);
+    if (!isBlocking && given !== undefined) priority ??= signalPriority().priorityOf(given)?.value;
     const timeout = isBlocking ? source.timeout : noTimeout(source.timeout);
     const maxPending = isBlocking ? source.maxPending : noMaxPending(source.maxPending);
     // One literal: spreading objects costs more than the lock. prettier-ignore

@@ -132,12 +132,17 @@ class MultiRequest {
     this.#options.signal?.throwIfAborted();
   }
 
-  /** One timeout covers all requests. Its rest is in whole milliseconds, for a message shows it. */
+  /**
+   * One timeout covers all requests. Its rest is in whole milliseconds, for a message shows it. A
+   * request begins with the priority that the signal has by then.
+   */
   #optionsNow() {
-    const { timeout } = this.#options;
-    if (timeout === Infinity) return this.#options;
-    const left = timeout - (performance.now() - this.#startedAt);
-    return { ...this.#options, timeout: Math.max(Math.ceil(left), 0) };
+    const { extras, signalPriority, timeout } = this.#options;
+    if (timeout === Infinity && signalPriority === undefined) return this.#options;
+    const left = Math.ceil(timeout - (performance.now() - this.#startedAt));
+    const options = { ...this.#options, timeout: Math.max(left, 0) };
+    if (signalPriority === undefined || extras === undefined) return options;
+    return { ...options, extras: { ...extras, priority: signalPriority.value } };
   }
 
   /** @param {string} name  granted */

@@ -130,6 +130,19 @@ describeTwoClients('priority', (clients) => {
     await expectOrder(holder, [one, two, four, three]);
   });
 
+  test('a rise moves no request back', async () => {
+    if (!clients.movesFromItsPosition) return;
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name);
+    const low = await first.request(name, BACKGROUND);
+    const plain = [];
+    for (let i = 0; i < MAX_OVERTAKES - 1; i += 1) plain.push(await second.request(name));
+    const risen = await second.request(name, {}, { priority: 'user-visible' });
+    await risen.setPriority('user-blocking');
+    await expectOrder(holder, [risen, ...plain, low]);
+  });
+
   test('a change can make it the first, which is granted', async () => {
     const { first, second } = clients;
     const name = unique('name');

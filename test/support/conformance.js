@@ -30,6 +30,11 @@ class Clients {
     return this.#combination.backend !== 'etcd';
   }
 
+  /** Whether a request whose priority changes moves from its position on: in etcd it enters anew. */
+  get movesFromItsPosition() {
+    return this.#combination.backend !== 'etcd';
+  }
+
   /** Whether names may be longer than what a cluster takes in one transaction. */
   get hasLongNames() {
     return this.#combination.backend !== 'etcd';

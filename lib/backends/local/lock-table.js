@@ -260,16 +260,56 @@ class LockResource {
   }
 
   /**
-   * The entry goes before `next`, and so passes all from there on.
+   * A new entry goes before `next`, and so passes all from there on.
    * @param {LockEntry} entry
    * @param {LockEntry | null} next  null: it passes none
    */
   pass(entry, next) {
+    for (let passed = next; passed !== null; passed = passed.next) countPass(entry, passed);
+    this.#renumber(entry, next);
+  }
+
+  /**
+   * @param {LockEntry} entry
+   * @param {LockEntry | null} next  that it goes before
+   */
+  #renumber(entry, next) {
     entry.order = ++lastOrder;
-    for (let passed = next; passed !== null; passed = passed.next) {
-      if (passed.rank < entry.rank && !isOlder(entry, passed)) passed.overtakes += 1;
-      passed.order = ++lastOrder;
+    for (let passed = next; passed !== null; passed = passed.next) passed.order = ++lastOrder;
+  }
+
+  /**
+   * It has a higher priority than before, and passes those directly before it.
+   * @param {LockEntry} entry  queued
+   */
+  raise(entry) {
+    let next = entry;
+    while (next.previous !== null && mayPass(entry, next.previous)) {
+      next = /** @type {LockEntry} */ (next.previous);
+      countPass(entry, next);
     }
+    if (next !== entry) this.#moveBefore(entry, next);
+  }
+
+  /**
+   * It has a lower priority than before, and lets those directly behind it pass.
+   * @param {LockEntry} entry  queued
+   */
+  lower(entry) {
+    let { next } = entry;
+    while (next !== null && goesFirst(next, entry)) ({ next } = next);
+    if (next !== entry.next) this.#moveBefore(entry, next);
+  }
+
+  /**
+   * @param {LockEntry} entry  queued
+   * @param {LockEntry | null} next  null: to the end
+   */
+  #moveBefore(entry, next) {
+    this.queue.remove(entry);
+    this.#renumber(entry, next);
+    this.queue.insertBefore(entry, next);
+    for (let passed = entry.next; passed !== null; passed = passed.next) notePass(passed);
   }
 
   /** @param {LockEntry} entry  in no list */
@@ -277,6 +317,7 @@ class LockResource {
     const next = this.nextOf(entry);
     this.pass(entry, next);
     this.queue.insertBefore(entry, next);
+    for (let passed = next; passed !== null; passed = passed.next) notePass(passed);
   }
 }
 
@@ -321,6 +362,23 @@ function inOrder(entries) {
 
 /** @param {LockEntry} a  @param {LockEntry} b */
 const isOlder = (a, b) => byAge(a, b) < 0;
+
+/**
+ * @param {LockEntry} a
+ * @param {LockEntry} b
+ */
+const goesFirst = (a, b) => a.rank > b.rank || (a.rank === b.rank && isOlder(a, b));
+
+/** @param {LockEntry} passed */
+const notePass = (passed) => passed.agent.onPassed?.(passed);
+
+/**
+ * @param {LockEntry} entry
+ * @param {LockEntry} passed
+ */
+function countPass(entry, passed) {
+  if (passed.rank < entry.rank && !isOlder(entry, passed)) passed.overtakes += 1;
+}
 
 /**
  * Whether a request may go before another, which waits.
@@ -549,6 +607,7 @@ class LocalWatches {
  * @property {(entry: LockEntry) => void} onGranted  a queued entry now holds the lock
  * @property {(entry: LockEntry, reason: LossReason) => void} onLost  a held entry has lost its lock
  * @property {(entry: LockEntry) => void} onContended  a request waits for the lock of a held entry
+ * @property {(entry: LockEntry) => void} [onPassed]  others may stand before a queued entry now
  */
 
 /** @typedef {any} Viewer  the agent of this table that is notified */
@@ -590,7 +649,8 @@ class LocalLockTable {
     const resource = this.#resourceOf(request.name);
     const entry = new LockEntry(agent, request, resource, requestedAt ?? now);
     const { first } = resource.queue;
-    const isFree = resource.nextOf(entry) === first && resource.isGrantable(request);
+    const isFree =
+      resource.isGrantable(request) && (first === null || resource.nextOf(entry) === first);
     if (!isFree && !request.steal && resource.queue.size >= maxPendingOf(request)) return null;
     if (request.steal) this.#takeFromHolders(resource);
     else if (isFree) resource.pass(entry, first);
@@ -620,11 +680,12 @@ class LocalLockTable {
    */
   move(entry, priority) {
     const rank = RANKS[priority];
+    const isRaised = rank > entry.rank;
     if (entry.rank === rank) return;
     entry.rank = rank;
     if (!entry.isQueued) return;
-    entry.resource.queue.remove(entry);
-    entry.resource.enqueue(entry);
+    if (isRaised) entry.resource.raise(entry);
+    else entry.resource.lower(entry);
   }
 
   /** Grants what has become grantable. @param {LockEntry} entry  that was moved */

@@ -96,6 +96,26 @@ TEST_F(PriorityTest, RisesAndFallsWhileTheRequestKeepsItsAge) {
   ExpectOrder({first, third, second});
 }
 
+TEST_F(PriorityTest, ThatRisesMovesNoRequestBack) {
+  IdOf(a, u"n");
+  const uint32_t low = IdOf(a, u"n", kBackground);
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < segment::kMaxOvertakes; ++i) order.push_back(IdOf(b, u"n"));
+  ASSERT_TRUE(b.ChangePriority(order.back(), Priority::kUserBlocking).ok());
+  std::rotate(order.begin(), order.end() - 1, order.end());
+  order.push_back(low);
+  ExpectOrder(order);
+  EXPECT_EQ(OvertakesOf(low), segment::kMaxOvertakes);
+}
+
+TEST_F(PriorityTest, IsToldToAWaiterWhenAnotherIsGrantedBeforeIt) {
+  IdOf(a, u"n", kShared);
+  IdOf(b, u"n");
+  ASSERT_TRUE(b.TakeEvents().ok());
+  IdOf(c, u"n", With(Priority::kUserBlocking, kShared));
+  EXPECT_TRUE(b.HasEvents());
+}
+
 TEST_F(PriorityTest, OfAHolderChangesNothing) {
   const uint32_t held = IdOf(a, u"n");
   const uint32_t low = IdOf(b, u"n", kBackground);

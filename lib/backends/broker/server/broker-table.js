@@ -146,6 +146,11 @@ class Session {
     this.#table.owedBytes += bytes;
   }
 
+  /** The worst-case journal size of a change of priority. */
+  get bytesOfChange() {
+    return this.#ownBytes;
+  }
+
   /** The worst-case journal size of the end of a request: its grant, a loss, its end. */
   get #bytesOfEnd() {
     return 3 * this.#ownBytes;
@@ -173,6 +178,14 @@ class Session {
   /** @param {LockEntry} entry */
   onContended({ request: { backendId } }) {
     this.send(['k', backendId]);
+  }
+
+  /**
+   * A thread that waits for this request may be in a deadlock with itself now.
+   * @param {LockEntry} entry
+   */
+  onPassed({ request: { backendId } }) {
+    this.wake(backendId);
   }
 
   /**
@@ -230,6 +243,12 @@ const stateOf = (entry) => [
   entry.overtakes,
 ];
 
+/**
+ * @param {LockEntry} entry
+ * @param {number} flags
+ */
+const hasOtherPriority = (entry, flags) => ((requestOf(entry).flags ^ flags) & PRIORITIES) !== 0;
+
 /** @param {LockEntry} entry */
 function kindsOf(entry) {
   if (entry.isQueued) return KINDS.queued;
@@ -253,8 +272,6 @@ const NO_ROOM = ['QuotaExceededError', 'The journal of the broker has no room: t
 
 /** Of a request, in its record; its position may follow. */
 const REQUEST_PARTS = 5;
-/** The room for the record of a change of priority. */
-const BYTES_OF_CHANGE = 256;
 
 /** In the journal, a character takes up to six bytes. */
 const MAX_BYTES_PER_UNIT = 6;
@@ -576,8 +593,8 @@ class BrokerTable {
   changePriority(session, id, flags) {
     const entry = session.entries.get(id);
     if (entry === undefined || !entry.isQueued) return;
-    if (((requestOf(entry).flags ^ flags) & PRIORITIES) === 0) return;
-    if (!this.#journal.hasRoomFor(BYTES_OF_CHANGE)) return;
+    if (!hasOtherPriority(entry, flags)) return;
+    if (!this.#journal.hasRoomFor(session.bytesOfChange)) return;
     this.#journal.add(['P', session.id, id, flags]);
     this.#setPriority(entry, flags);
     this.#table.process(entry);
@@ -783,4 +800,4 @@ class BrokerTable {
   }
 }
 
-module.exports = { Session, entriesByThread, BrokerTable };
+module.exports = { Session, entriesByThread, BrokerTable, hasOtherPriority };

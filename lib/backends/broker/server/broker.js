@@ -7,7 +7,7 @@ const { lazy } = require('../../../lazy.js');
 const { runSliced } = require('../../../sliced.js');
 const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');
 const { machineNow } = require('../machine-clock.js');
-const { BrokerTable } = require('./broker-table.js');
+const { BrokerTable, hasOtherPriority } = require('./broker-table.js');
 const { ClientConnection } = require('./client-connection.js');
 const { ClientRecovery, SessionLifelines } = require('./recovery.js');
 const { Journal, readLastJournal } = require('./journal.js');
@@ -525,13 +525,29 @@ class Broker {
       const isKnown = session.entries.has(step.id);
       if (isKnown) known += 1;
       if (!isKnown || step.isEnd) this.addStep(step);
-      else if (!isHelper) this.#stepQueue.addAnswer(step);
+      else if (!isHelper) {
+        this.#stepQueue.addAnswer(step);
+        this.#adoptPriority(session, step);
+      }
     }
     if (known === session.entries.size) return;
     for (const id of session.entries.keys()) {
       if (id > upTo || reports.has(id)) continue;
       this.addStep({ t: 0, apply: () => this.table.cancel(session, id, false) });
     }
+  }
+
+  /**
+   * The broker before may have died before it had noted a change of priority.
+   * @param {Session} session
+   * @param {ReportStep} step
+   */
+  #adoptPriority(session, { id, report }) {
+    const [, , flags] = report.fields;
+    const entry = session.entries.get(id);
+    if (entry === undefined || !hasOtherPriority(entry, flags)) return;
+    const apply = () => this.table.changePriority(session, id, flags);
+    this.addStep({ t: machineNow(), apply });
   }
 
   /** @param {Step} step */

@@ -187,14 +187,9 @@ class ReportStep {
 
   /** Of a request that the table has; else the client was notified of its end meanwhile. */
   answer() {
-    const session = this.#session;
-    const entry = session?.entries.get(this.id);
-    if (session === undefined || entry === undefined) return;
+    const entry = this.#session?.entries.get(this.id);
+    if (entry === undefined) return;
     const { tokenHigh, tokenLow } = entry.request;
-    // The broker before may have died before it had noted the change.
-    if (!this.connection.isHelper) {
-      this.connection.table.changePriority(session, this.id, this.report.fields[2]);
-    }
     if (entry.list === null) {
       this.connection.send(['l', this.id, entry.lossReason, tokenHigh, tokenLow]);
     } else if (this.report.view === VIEW.WAITING) {
