@@ -67,8 +67,8 @@ const RULES = [
   {
     name: 'a request overtakes the queue',
     file: 'src/core/shard_rules.cc',
-    from: 'IsGrantable(request.mode, is_first, held, request.limit)',
-    to: 'IsGrantable(request.mode, is_first || held.shared > 0, held, request.limit)',
+    from: 'request.steal || (is_first && fits);',
+    to: 'request.steal || ((is_first || held.shared > 0) && fits);',
     tests: [HISTORIES],
   },
   {

@@ -49,7 +49,7 @@ const PRIORITY_BUGS = [
     tests: PRIORITY_TESTS,
   },
   {
-    name: 'the first one that is passed is rung after the shard is left',
+    name: 'the first passed request is rung after the shard is left',
     file: 'src/core/shard_rules.cc',
     from: '  wake_queue_.RingNow(next->agent.Get());\n',
     to: '',

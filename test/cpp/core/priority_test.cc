@@ -108,7 +108,7 @@ TEST_F(PriorityTest, ThatRisesMovesNoRequestBack) {
   EXPECT_EQ(OvertakesOf(low), segment::kMaxOvertakes);
 }
 
-TEST_F(PriorityTest, IsToldToAWaiterWhenAnotherIsGrantedBeforeIt) {
+TEST_F(PriorityTest, IsReportedToAWaiterWhenAnotherIsGrantedBeforeIt) {
   IdOf(a, u"n", kShared);
   IdOf(b, u"n");
   ASSERT_TRUE(b.TakeEvents().ok());
