@@ -100,6 +100,17 @@ test('a request that goes ahead of all and fits beside the holders is granted at
   expect(await two.notes()).toEqual([granted(1)]);
 });
 
+test('a request that goes ahead of all is notified of the first of several holders', async () => {
+  const [one, two, three] = await openMany(3);
+  await one.enter({ ...SHARED, holdMs: 3_600_000 });
+  await two.enter({ ...SHARED, holdMs: 1_800_000 });
+  await three.enter();
+  const [answer] = await three.enter(HIGH);
+  const [kind, blocker, limitMs] = answer.split(' ');
+  expect(`${kind} ${blocker}`).toBe(waits(one));
+  expect(Number(limitMs)).toBeLessThanOrEqual(1_800_000);
+});
+
 test('a request is passed by 16 younger ones, and by no other', async () => {
   const [one, two] = await openMany(2);
   await one.enter();
@@ -121,6 +132,79 @@ test('a request whose priority changes keeps its age', async () => {
   expect(await queueOf(two)).toEqual([at(two, 1), at(two, 3), at(two, 2)]);
   await two.changePriority(2, 2);
   expect(await queueOf(two)).toEqual([at(two, 2), at(two, 1), at(two, 3)]);
+});
+
+test('a raise begins at the position of the request, and counts those that it passes', async () => {
+  const [one, two] = await openMany(2);
+  await one.enter();
+  await two.enter(LOW); // 1
+  for (let count = 0; count < 16; count += 1) await one.enter(HIGH); // 2 to 17
+  await two.enter(LOW); // 2
+  await one.enter(LOW); // 18
+  await two.enter(LOW); // 3
+  await two.enter(); // 4: goes ahead of three, and not of the first
+  expect((await queueOf(one)).slice(-5)).toEqual([
+    ...[at(two, 1), at(two, 4), at(two, 2), at(one, 18), at(two, 3)],
+  ]);
+  await one.changePriority(18, 2);
+  expect((await queueOf(one)).slice(-5)).toEqual([
+    ...[at(two, 1), at(one, 18), at(two, 4), at(two, 2), at(two, 3)],
+  ]);
+  expect(await overtakesOf(two, 1)).toBe(16);
+  expect(await overtakesOf(two, 2)).toBe(2);
+  expect(await overtakesOf(two, 3)).toBe(1);
+  expect(await overtakesOf(two, 4)).toBe(0);
+  // It is older than all before it.
+  await two.changePriority(1, 1);
+  expect((await queueOf(one)).indexOf(at(two, 1))).toBe(16);
+  await two.changePriority(1, 2);
+  expect((await queueOf(one))[0]).toBe(at(two, 1));
+});
+
+test('a request that 16 others have passed does not move another one back', async () => {
+  const [one, two] = await openMany(2);
+  await one.enter();
+  await two.enter(LOW); // 1
+  await two.enter(); // 2
+  for (let count = 0; count < 15; count += 1) await one.enter(HIGH);
+  expect(await overtakesOf(two, 1)).toBe(16);
+  await two.changePriority(2, 2);
+  expect(await queueOf(two)).toEqual([
+    at(two, 2),
+    ...Array.from({ length: 15 }, (_, index) => at(one, 2 + index)),
+    at(two, 1),
+  ]);
+  expect(await overtakesOf(two, 1)).toBe(16);
+});
+
+test('a request whose priority falls lets those directly behind it go first', async () => {
+  const [one, two] = await openMany(2);
+  await one.enter();
+  await two.enter(); // 1
+  await two.enter(HIGH); // 2
+  await two.enter(LOW); // 3
+  await two.enter(); // 4
+  expect(await queueOf(two)).toEqual([at(two, 2), at(two, 1), at(two, 4), at(two, 3)]);
+  await two.changePriority(2, 1);
+  expect(await queueOf(two)).toEqual([at(two, 1), at(two, 2), at(two, 4), at(two, 3)]);
+  await two.changePriority(1, 0);
+  expect(await queueOf(two)).toEqual([at(two, 2), at(two, 4), at(two, 1), at(two, 3)]);
+  for (const number of [1, 3]) expect(await overtakesOf(two, number)).toBe(1);
+  for (const number of [2, 4]) expect(await overtakesOf(two, number)).toBe(0);
+});
+
+test('a change that does not move a request changes no position', async () => {
+  const [one, two] = await openMany(2);
+  const text = 'SELECT number, ticket FROM holdfast.requests WHERE session = $1 ORDER BY number';
+  const tickets = () => two.rows(text, [two.session]);
+  await one.enter();
+  await two.enter(HIGH);
+  await two.enter();
+  await two.enter(LOW);
+  const before = await tickets();
+  for (const priority of [1, 2]) await two.changePriority(1, priority);
+  for (const priority of [0, 1]) await two.changePriority(2, priority);
+  expect(await tickets()).toEqual(before);
 });
 
 test('a change grants what has become grantable', async () => {

@@ -45,10 +45,14 @@ async function pagesOf(call, session = one) {
 const own = (session = one) => `${session.session}, ${session.epoch}`;
 const pagesOfLeave = (key, number, session = one) =>
   pagesOf(`leave('bucket', '${key}', ${own(session)}, ${number}, '')`, session);
-const pagesOfEnter = (key, number, { mode = 'x', floor = '0', priority = 1 } = {}) =>
+const pagesOfEnter = (
+  key,
+  number,
+  { mode = 'x', maxPending = ANY_NUMBER, limit = 0, floor = '0', priority = 1 } = {},
+) =>
   pagesOf(
-    `enter('bucket', '${key}', ${own()}, ${number}, '${mode}', false, ${ANY_NUMBER}, 0, 0, '',
-      ${floor}, ${priority}::smallint)`,
+    `enter('bucket', '${key}', ${own()}, ${number}, '${mode}', false, ${maxPending}, ${limit}, 0,
+      '', ${floor}, ${priority}::smallint)`,
   );
 
 /** The pages of several calls, the dearest left out: some split a page of an index. */
@@ -98,6 +102,47 @@ test('to go ahead of some does not depend on how many wait before them', async (
   };
   const few = await passes('few ahead', 18_000_000, FEW);
   const many = await passes('many ahead', 19_000_000, MANY);
+  expect(many).toBeLessThan(few * TIMES);
+});
+
+test('an urgent request that is refused does not depend on how many wait', async () => {
+  const URGENT = { priority: 2, maxPending: 0 };
+  const misses = async (key, first, count) => {
+    const [exclusive, shared] = [`${key} exclusive`, `${key} shared`];
+    await enterMany(exclusive, first, count);
+    await enterMany(shared, first + count, 2, 's');
+    await enterMany(shared, first + count + 2, count);
+    const last = first + 2 * count + 2;
+    const all = [];
+    for (const [name, options] of [
+      [exclusive, {}],
+      [exclusive, { maxPending: 5 }],
+      [shared, {}],
+      [shared, { mode: 's', limit: 2 }],
+      [shared, { maxPending: 5 }],
+    ]) {
+      const request = { ...URGENT, ...options };
+      all.push(await usual(20, (index) => pagesOfEnter(name, last + index, request)));
+    }
+    return all;
+  };
+  const few = await misses('few missed', 20_000_000, FEW);
+  const many = await misses('many missed', 21_000_000, MANY);
+  many.forEach((pages, at) => expect(pages).toBeLessThan(few[at] * TIMES));
+});
+
+test('a change of priority does not depend on how many wait before the request', async () => {
+  const changes = async (key, first, count) => {
+    await enterMany(key, first, count);
+    const number = first + count;
+    await pagesOfEnter(key, number, { priority: 0 });
+    await pagesOfEnter(key, number + 1);
+    const change = (priority) =>
+      pagesOf(`change_priority('bucket', '${key}', ${own()}, ${number}, ${priority}::smallint)`);
+    return usual(20, async () => (await change(1)) + (await change(0)));
+  };
+  const few = await changes('few before', 22_000_000, FEW);
+  const many = await changes('many before', 23_000_000, MANY);
   expect(many).toBeLessThan(few * TIMES);
 });
 

@@ -29,8 +29,8 @@ const { createHash } = require('node:crypto');
 //     request is granted only if no waiting row has a smaller ticket; a stealer takes the ticket
 //     before the first waiting one. No living row has a ticket below the floor of a row: searches
 //     begin there, because they pass each row since the last vacuum. A ticket changes only to a
-//     number above all before: a request that goes ahead of others draws its ticket, and then
-//     the passed ones draw theirs, in their order. So each floor, and each ticket that a session
+//     number above all before: a request that is moved draws its ticket, and then those behind
+//     its new position draw theirs, in their order. So each floor, and each ticket that a session
 //     remembers, stays a bound.
 //  5. After each call, the holders of a name are one exclusive row, or shared rows. The first
 //     waiting row is not grantable, unless a hold limit has passed or a session has died since.
@@ -55,9 +55,11 @@ const { createHash } = require('node:crypto');
 //     granted before the longest TTL of the sessions before this epoch has passed: a session that
 //     open() returns a pause to passes epoch 0 for so long, which grants nothing, and then calls
 //     expire() for the names that it waits for.
-// 10. A request goes ahead of waiting rows from the end of the queue on, up to the first row that
-//     may_pass() excludes. Each older row of a lower priority that it passes counts this, and is
-//     passed by at most 16 younger requests.
+// 10. A request goes ahead of waiting rows up to the first one that may_pass() excludes: a new one
+//     from the end of the queue on, one whose priority rises from its position on. Each older row
+//     of a lower priority that it passes counts this, and is passed by at most 16 younger requests.
+//     A request whose priority falls goes behind the rows that follow it, up to the first one that
+//     has neither a higher priority nor the same and a greater age. This counts nowhere.
 //
 // Notifications of a session, on the channel `holdfast_<session>`. They arrive after the commit of
 // the call that sent them; if the session made that call, they arrive before its answer:
@@ -231,10 +233,11 @@ CREATE OR REPLACE FUNCTION functions.may_pass(
 $$;
 
 -- Moves the waiting rows between two tickets behind the second one, which is the newest: the
--- ticket of a request that goes ahead of them.
+-- ticket of a request that belongs before them. in_from: its ticket until now, or the same one; it
+-- goes ahead of those with a smaller ticket.
 CREATE OR REPLACE FUNCTION functions.pass(
   in_bucket text, in_key text, in_priority smallint, in_serial bigint,
-  in_after bigint, in_ticket bigint
+  in_after bigint, in_ticket bigint, in_from bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   WITH passed AS MATERIALIZED (
@@ -249,7 +252,9 @@ BEGIN
     ticket = p.ticket,
     serial = coalesce(r.serial, r.ticket),
     overtakes = r.overtakes + CASE
-      WHEN r.priority < in_priority AND coalesce(r.serial, r.ticket) < in_serial THEN 1 ELSE 0
+      WHEN r.ticket < in_from AND r.priority < in_priority
+        AND coalesce(r.serial, r.ticket) < in_serial THEN 1
+      ELSE 0
     END
   FROM passed p WHERE r.session = p.session AND r.number = p.number;
 END $$;
@@ -514,34 +519,34 @@ BEGIN
       ORDER BY r.ticket DESC LIMIT 1;
       EXIT WHEN NOT FOUND;
       floor_ticket := ahead.floor;
+      head := ahead;
       IF ahead.state = 'w' THEN
-        SELECT r.ticket, r.session, r.state, r.hold_until INTO head FROM holdfast.requests r
+        passes := in_priority > ahead.priority;
+        SELECT r.ticket, r.session, r.state, r.mode, r.hold_until INTO head
+        FROM holdfast.requests r
         WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
           AND r.state <> 'g'
         ORDER BY r.ticket LIMIT 1;
-        IF in_priority > ahead.priority THEN
-          passes := true;
-          -- It is the youngest. If it passes all and none holds the lock, no row is ahead.
-          SELECT r.ticket, r.floor, r.session, r.state, r.mode, r.hold_until, r.watched INTO ahead
-          FROM holdfast.requests r
-          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= floor_ticket
-            AND (r.state = 'h' OR r.state = 'w' AND NOT functions.may_pass(
-              in_priority, 9223372036854775807,
-              r.priority, coalesce(r.serial, r.ticket), r.overtakes
-            ))
-          ORDER BY r.ticket DESC LIMIT 1;
-        END IF;
       END IF;
-      -- lib/backends/grantable.js
-      is_granted := coalesce(
-        in_epoch <> 0 AND ahead.state = 'h' AND ahead.mode = 's' AND in_mode = 's'
-          AND (in_max_shared = 0 OR in_max_shared > (
-            SELECT count(*) FROM holdfast.requests r
-            WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
-              AND r.state = 'h'
-          )),
-        false
-      );
+      -- lib/backends/grantable.js. The holders are before the waiting rows.
+      is_granted := in_epoch <> 0 AND (ahead.state = 'h' OR passes)
+        AND head.state = 'h' AND head.mode = 's' AND in_mode = 's'
+        AND (in_max_shared = 0 OR 'h' IS DISTINCT FROM (
+          SELECT r.state FROM holdfast.requests r
+          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
+            AND r.state <> 'g'
+          ORDER BY r.ticket OFFSET greatest(in_max_shared, 1) - 1 LIMIT 1
+        ));
+      IF is_granted AND passes THEN
+        is_granted := NOT EXISTS (
+          SELECT FROM holdfast.requests r
+          WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
+            AND r.state = 'w' AND NOT functions.may_pass(
+              in_priority, 9223372036854775807, -- it is the youngest
+              r.priority, coalesce(r.serial, r.ticket), r.overtakes
+            )
+        );
+      END IF;
       EXIT WHEN is_granted;
       IF ahead.state = 'h' AND ahead.mode = 's' THEN
         SELECT min(r.hold_until), bool_or(NOT functions.alive(r.session, own)),
@@ -550,9 +555,6 @@ BEGIN
         WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
           AND r.state = 'h';
       ELSE
-        IF ahead.state = 'h' THEN
-          head := ahead;
-        END IF;
         IF head.state = 'h' THEN
           floor_ticket := head.ticket; -- a stealer goes behind it
         END IF;
@@ -581,6 +583,23 @@ BEGIN
   ) THEN
     RETURN 'm';
   END IF;
+  IF passes THEN
+    -- If it passes all and none holds the lock, no row is ahead.
+    SELECT r.ticket, r.session, r.state INTO ahead FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= floor_ticket
+      AND (r.state = 'h' OR r.state = 'w' AND NOT functions.may_pass(
+        in_priority, 9223372036854775807, r.priority, coalesce(r.serial, r.ticket), r.overtakes
+      ))
+    ORDER BY r.ticket DESC LIMIT 1;
+    IF NOT is_granted AND ahead.state = 'h' THEN
+      blocker := head.session;
+      SELECT min(r.hold_until) INTO limit_at FROM holdfast.requests r
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= floor_ticket
+        AND r.ticket <= ahead.ticket AND r.state = 'h';
+    ELSE
+      blocker := CASE WHEN ahead.session = head.session THEN head.session ELSE 0 END;
+    END IF;
+  END IF;
 
   serial := nextval('holdfast.counter');
   IF is_granted THEN
@@ -607,7 +626,8 @@ BEGIN
   END IF;
   IF passes THEN
     PERFORM functions.pass(
-      in_bucket, in_key, in_priority, serial, coalesce(ahead.ticket, floor_ticket - 1), serial
+      in_bucket, in_key, in_priority, serial,
+      coalesce(ahead.ticket, floor_ticket - 1), serial, serial
     );
   END IF;
   IF stolen IS NOT NULL THEN
@@ -651,7 +671,8 @@ BEGIN
   RETURN FOUND AND is_contended;
 END $$;
 
--- Serves the queue after the row of a shared holder or of a waiting request was deleted.
+-- Serves the queue after the row of a shared holder or of a waiting request was deleted, or the
+-- waiting rows from its ticket on have changed their order.
 CREATE OR REPLACE FUNCTION functions.settle(
   in_bucket text, in_key text, own int, in_epoch bigint,
   in_ticket bigint, in_floor bigint, in_state "char"
@@ -747,37 +768,66 @@ BEGIN
   RETURN reason;
 END $$;
 
--- Changes the priority of a request. If it waits, it goes to the end of the queue and from there
--- ahead again.
+-- Changes the priority of a request. If it waits, it may move (invariant 10).
 CREATE OR REPLACE FUNCTION functions.change_priority(
   in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_priority smallint
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   request record;
-  ahead record;
+  new_ticket bigint;
+  after_ticket bigint; -- it belongs between this one and the next
 BEGIN
   PERFORM pg_advisory_xact_lock(1212368709, functions.name_lock(in_bucket, in_key));
-  UPDATE holdfast.requests r SET
-    priority = in_priority,
-    serial = coalesce(r.serial, r.ticket),
-    ticket = CASE WHEN r.state = 'w' THEN nextval('holdfast.counter') ELSE r.ticket END
-  WHERE r.session = own AND r.number = in_number AND r.priority <> in_priority
-  RETURNING r.ticket, r.serial, r.floor, r.state INTO request;
-  IF NOT FOUND OR request.state <> 'w' THEN
+  SELECT r.ticket, coalesce(r.serial, r.ticket) AS serial, r.floor, r.state, r.priority
+  INTO request FROM holdfast.requests r WHERE r.session = own AND r.number = in_number;
+  IF NOT FOUND OR request.priority = in_priority THEN
     RETURN;
   END IF;
-  SELECT r.ticket INTO ahead FROM holdfast.requests r
-  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= request.floor
-    AND r.ticket < request.ticket AND r.state = 'w'
-    AND NOT functions.may_pass(
-      in_priority, request.serial, r.priority, coalesce(r.serial, r.ticket), r.overtakes
-    )
-  ORDER BY r.ticket DESC LIMIT 1;
+  UPDATE holdfast.requests r SET priority = in_priority
+  WHERE r.session = own AND r.number = in_number;
+  IF request.state <> 'w' THEN
+    RETURN;
+  END IF;
+
+  new_ticket := nextval('holdfast.counter');
+  IF in_priority > request.priority THEN
+    after_ticket := coalesce((
+      SELECT r.ticket FROM holdfast.requests r
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= request.floor
+        AND r.ticket < request.ticket
+        AND (r.state = 'h' OR r.state = 'w' AND NOT functions.may_pass(
+          in_priority, request.serial, r.priority, coalesce(r.serial, r.ticket), r.overtakes
+        ))
+      ORDER BY r.ticket DESC LIMIT 1
+    ), request.floor - 1);
+  ELSE
+    after_ticket := coalesce((
+      SELECT r.ticket - 1 FROM holdfast.requests r
+      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > request.ticket
+        AND r.state = 'w' AND NOT (
+          r.priority > in_priority
+          OR r.priority = in_priority AND coalesce(r.serial, r.ticket) < request.serial
+        )
+      ORDER BY r.ticket LIMIT 1
+    ), new_ticket);
+  END IF;
+  IF NOT EXISTS (
+    SELECT FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w'
+      AND r.ticket > least(after_ticket, request.ticket)
+      AND r.ticket <= greatest(after_ticket, request.ticket) AND r.ticket <> request.ticket
+  ) THEN
+    RETURN;
+  END IF;
+  UPDATE holdfast.requests r SET ticket = new_ticket, serial = request.serial
+  WHERE r.session = own AND r.number = in_number;
   PERFORM functions.pass(
-    in_bucket, in_key, in_priority, request.serial,
-    coalesce(ahead.ticket, request.floor - 1), request.ticket
+    in_bucket, in_key, in_priority, request.serial, after_ticket, new_ticket, request.ticket
   );
-  PERFORM functions.serve(in_bucket, in_key, own, in_epoch, request.floor - 1, NULL, NULL);
+  PERFORM functions.settle(
+    in_bucket, in_key, own, in_epoch,
+    least(after_ticket + 1, request.ticket), request.floor, request.state
+  );
 END $$;
 
 -- Takes the locks of names, in the order of their hashes.
