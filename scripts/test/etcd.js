@@ -12,6 +12,7 @@ const path = require('node:path');
 const { spawnSync } = require('node:child_process');
 const { mustRun, ROOT, StepError, succeeds } = require('../steps/run.js');
 const { runJsTests, conclude } = require('../steps/suites.js');
+const { build } = require('../build.js');
 const { buildTree } = require('../steps/other-revision.js');
 const { ensureToolchain } = require('../steps/toolchain.js');
 
@@ -167,6 +168,7 @@ function main(args) {
   const revision = takeValue(words, '--beside');
   const suite = takeValue(words, '--debian');
   const steps = runEtcdTests({ isShort, args: words, revision });
+  build(); // doctor and the examples use what is built
   conclude(suite === undefined ? steps : withDebian(suite, steps));
 }
 
