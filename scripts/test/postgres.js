@@ -8,6 +8,7 @@
 
 const { existsSync, mkdirSync, readdirSync } = require('node:fs');
 const path = require('node:path');
+const { build } = require('../build.js');
 const { mustRun, ROOT, StepError } = require('../steps/run.js');
 const { conclude, runJsTests } = require('../steps/suites.js');
 const { ensureToolchain } = require('../steps/toolchain.js');
@@ -101,6 +102,7 @@ function main(args) {
   const words = args.filter((word) => word !== '--short');
   const isShort = words.length < args.length;
   const major = Object.hasOwn(VERSIONS, words[0] ?? '') ? words.shift() : undefined;
+  build(); // the command line and the examples use what is built
   conclude(runPostgresTests({ isShort, args: words, major }));
 }
 
