@@ -370,8 +370,8 @@ void ShardRules::SetContention(RequestCell& request, Contention contention) {
   wake_queue_.RingToRescan(first->agent.Get());
 }
 
-// A stealer, or an urgent request, passes requests that did not have its hold limit. Enough of them,
-// from the first one on, are notified that at least one of their processes runs.
+// A stealer, or an urgent request, passes requests that did not have its hold limit. Enough of
+// them, from the first one on, are notified that at least one of their processes runs.
 [[gnu::cold]] void ShardRules::ReportHoldLimit(CellId id) {
   constexpr uint32_t kMaxReported = 64;
   for (uint32_t reported = 0; id != kNoCell && reported < kMaxReported; ++reported) {

@@ -30,7 +30,7 @@ class Clients {
     return this.#combination.backend !== 'etcd';
   }
 
-  /** Whether a request whose priority changes moves from its position on: in etcd it enters anew. */
+  /** Whether a request whose priority changes moves from its position: in etcd it enters anew. */
   get movesFromItsPosition() {
     return this.#combination.backend !== 'etcd';
   }
