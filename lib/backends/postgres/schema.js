@@ -55,9 +55,9 @@ const { createHash } = require('node:crypto');
 //     granted before the longest TTL of the sessions before this epoch has passed: a session that
 //     open() returns a pause to passes epoch 0 for so long, which grants nothing, and then calls
 //     expire() for the names that it waits for.
-// 10. A request goes ahead of waiting rows, and stops at the first row which may_pass() excludes: a new one
-//     from the end of the queue on, one whose priority rises from its position on. Each older row
-//     of a lower priority that it passes counts this, and is passed by at most 16 younger requests.
+// 10. A request goes ahead of waiting rows, and stops at the first row which may_pass() excludes: a
+//     new one from the end of the queue on, another, whose priority rises, from its position on.
+//     Each older row of a lower priority that it passes counts this, and is passed by at most 16 younger requests.
 //     A request whose priority falls goes behind the rows that follow it, and stops at the
 //     first row with neither a higher priority nor the same and a greater age. This counts nowhere.
 //
