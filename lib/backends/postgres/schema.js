@@ -57,9 +57,10 @@ const { createHash } = require('node:crypto');
 //     expire() for the names that it waits for.
 // 10. A request goes ahead of waiting rows, and stops at the first row which may_pass() excludes: a
 //     new one from the end of the queue on, another, whose priority rises, from its position on.
-//     Each older row of a lower priority that it passes counts this, and is passed by at most 16 younger requests.
-//     A request whose priority falls goes behind the rows that follow it, and stops at the
-//     first row with neither a higher priority nor the same and a greater age. This counts nowhere.
+//     Each older row of a lower priority that it passes counts this, and is passed by at most 16
+//     younger requests. A request whose priority falls goes behind the rows that follow it, and
+//     stops at the first row with neither a higher priority nor the same and a greater age. This
+//     counts nowhere.
 //
 // Notifications of a session, on the channel `holdfast_<session>`. They arrive after the commit of
 // the call that sent them; if the session made that call, they arrive before its answer:
