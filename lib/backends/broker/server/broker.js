@@ -47,6 +47,8 @@ function openConnectionBarrier(files) {
   return async (callback) => {
     const name = await open();
     const since = machineNow();
+    // The folder was removed before the first use: the broker finds out, and serves nothing.
+    if (name === undefined) return void setImmediate(() => callback(since));
     const socket = net.connect(name);
     socket.on('error', () => socket.destroy()); // 'close' follows
     socket.on('close', () => callback(since));
@@ -57,11 +59,15 @@ function openConnectionBarrier(files) {
 /**
  * Ends every connection at once.
  * @param {string} name
- * @returns {Promise<string>} the name, when it listens
+ * @returns {Promise<string | undefined>} the name, when it listens; undefined: its folder is gone
  */
 function listen(name) {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const server = net.createServer((socket) => socket.destroy());
+    server.on('error', (error) => {
+      if (/** @type {any} */ (error).code === 'ENOENT') resolve(undefined);
+      else reject(error); // it cannot tell what is old: another broker may
+    });
     server.listen({ path: name, exclusive: true }, () => resolve(name));
     server.unref(); // a broker has another reason to stay
   });
