@@ -12,7 +12,7 @@ const {
 } = require('../webidl.js');
 const { notSupportedError } = require('../errors.js');
 const { OF_REQUEST, warnOfMisspeltOptions } = require('../option-names.js');
-const { DEFAULT_PRIORITY, toTaskPriority } = require('../scheduler/task-priority.js');
+const { DEFAULT_PRIORITY, toTaskPriority } = require('../task-priority.js');
 const { lazy } = require('../lazy.js');
 const { followCallChains } = require('./call-chain.js');
 

@@ -548,7 +548,7 @@ class LockRequest {
     if (this.#phase === WAITING) this.#decide(GRANTED);
   }
 
-  /** @param {import('../scheduler/task-priority.js').TaskPriority} priority  of its signal */
+  /** @param {import('../task-priority.js').TaskPriority} priority  of its signal */
   changePriority(priority) {
     if (this.#phase !== WAITING || this.extras === undefined) return;
     if (this.extras.priority === priority) return;

@@ -2,7 +2,7 @@
 
 const { readFileSync, readlinkSync } = require('node:fs');
 const { isHere } = require('../backends/host.js');
-const { DEFAULT_PRIORITY } = require('../scheduler/task-priority.js');
+const { DEFAULT_PRIORITY } = require('../task-priority.js');
 
 /**
  * Adds facts from /proc to the processes of an inspection: whether each one runs, and its command

@@ -70,7 +70,7 @@ const abortListeners = lazy(() => require('../abort-listeners.js'));
 /**
  * A request with a limited wait.
  * @typedef {import('../abort-listeners.js').Abortable & {
- *   changePriority(priority: import('../scheduler/task-priority.js').TaskPriority): void,
+ *   changePriority(priority: import('../task-priority.js').TaskPriority): void,
  *   backend: import('../../types/backend.d.ts').LockBackend,
  *   name: string,
  * }} Limited
@@ -125,7 +125,7 @@ class WaitLimits {
     }
   }
 
-  /** @param {import('../scheduler/task-priority.js').TaskPriority} priority */
+  /** @param {import('../task-priority.js').TaskPriority} priority */
   priorityChanged(priority) {
     this.#request.changePriority(priority);
   }

@@ -16,7 +16,7 @@ const {
 } = require('../webidl.js');
 const { dispatcher } = require('./dispatcher.js');
 const { priorityOf } = require('./signal-priority.js');
-const { DEFAULT_PRIORITY, TASK_PRIORITIES, toTaskPriority } = require('./task-priority.js');
+const { DEFAULT_PRIORITY, TASK_PRIORITIES, toTaskPriority } = require('../task-priority.js');
 const { TaskSchedule } = require('./task-queue.js');
 
 /** @typedef {(value?: any) => void} Resolve */
@@ -197,7 +197,7 @@ class PostedTask extends asSchedulerTask(AsyncResource) {
   }
 }
 
-/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+/** @typedef {import('../task-priority.js').TaskPriority} TaskPriority */
 /** @typedef {import('./scheduling-state.js').PrioritySource} PrioritySource */
 
 /**

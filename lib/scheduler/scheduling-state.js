@@ -9,9 +9,9 @@ const {
 const { types } = require('node:util');
 const { canHooksOmitPromises, contextsAreCheap, findContextKey } = require('../node-internals.js');
 const { setImmediate } = require('../time.js');
-const { DEFAULT_PRIORITY } = require('./task-priority.js');
+const { DEFAULT_PRIORITY } = require('../task-priority.js');
 
-/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+/** @typedef {import('../task-priority.js').TaskPriority} TaskPriority */
 /** @typedef {import('./task-signal.js').TaskSignal} TaskSignal */
 /** @typedef {TaskPriority | TaskSignal} PrioritySource  a fixed priority, or the one of a signal */
 

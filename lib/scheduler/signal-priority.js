@@ -9,9 +9,9 @@ const {
   toDOMString,
   toMember,
 } = require('../webidl.js');
-const { toTaskPriority } = require('./task-priority.js');
+const { toTaskPriority } = require('../task-priority.js');
 
-/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+/** @typedef {import('../task-priority.js').TaskPriority} TaskPriority */
 
 const trustKey = lazy(findTrustKey);
 

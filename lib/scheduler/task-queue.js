@@ -1,12 +1,12 @@
 'use strict';
 
-const { EFFECTIVE_PRIORITIES, effectivePriority, TASK_PRIORITIES } = require('./task-priority.js');
+const { EFFECTIVE_PRIORITIES, effectivePriority, TASK_PRIORITIES } = require('../task-priority.js');
 const { IndexedHeap } = require('./indexed-heap.js');
 const { priorityOf } = require('./signal-priority.js');
 const { clearTimeout, performance, setTimeout } = require('../time.js');
 const { LEVEL } = require('./loop-hook.js');
 
-/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+/** @typedef {import('../task-priority.js').TaskPriority} TaskPriority */
 /** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
 
 /**
@@ -484,7 +484,7 @@ class TaskSchedule {
   }
 
   /**
-   * @param {import('./task-priority.js').TaskPriority} priority
+   * @param {import('../task-priority.js').TaskPriority} priority
    * @param {number} now
    */
   #describe(priority, now) {

@@ -10,7 +10,7 @@ const {
 const { keepSources } = require('../composite-signals.js');
 const { lazy } = require('../lazy.js');
 const { findListenerHooks } = require('../node-internals.js');
-const { DEFAULT_PRIORITY, toTaskPriority } = require('./task-priority.js');
+const { DEFAULT_PRIORITY, toTaskPriority } = require('../task-priority.js');
 
 /**
  * One event handler attribute of one target: `onprioritychange`. A listener is registered while
@@ -53,7 +53,7 @@ class EventHandler {
 
 const priorities = lazy(() => require('./signal-priority.js'));
 
-/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+/** @typedef {import('../task-priority.js').TaskPriority} TaskPriority */
 
 /** @type {WeakMap<TaskSignal, EventHandler>} */
 const handlers = new WeakMap();

@@ -1,6 +1,6 @@
 'use strict';
 
-const { enumConverter } = require('../webidl.js');
+const { enumConverter } = require('./webidl.js');
 
 /** @typedef {'user-blocking' | 'user-visible' | 'background'} TaskPriority */
 
