@@ -10,7 +10,17 @@ const TASK_PRIORITIES = /** @type {const} */ (['user-blocking', 'user-visible', 
 /** @type {TaskPriority} */
 const DEFAULT_PRIORITY = 'user-visible';
 
+/** The higher, the more urgent. */
 const PRIORITY_RANK = { background: 0, 'user-visible': 1, 'user-blocking': 2 };
+
+/**
+ * @template {TaskPriority | null} T
+ * @param {T} a
+ * @param {TaskPriority | null} b  null: none
+ * @returns {T | TaskPriority} the higher one
+ */
+const higherOf = (a, b) =>
+  b !== null && (a === null || PRIORITY_RANK[b] > PRIORITY_RANK[a]) ? b : a;
 
 /** How many effective priorities there are: 0 to 5. */
 const EFFECTIVE_PRIORITIES = 6;
@@ -29,6 +39,8 @@ module.exports = {
   TASK_PRIORITIES,
   DEFAULT_PRIORITY,
   EFFECTIVE_PRIORITIES,
+  PRIORITY_RANK,
+  higherOf,
   effectivePriority,
   toTaskPriority,
 };

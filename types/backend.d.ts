@@ -47,7 +47,7 @@ export interface EnclosingLock {
 
 /**
  * A request as the lock manager passes it to a backend, one per call of `request()`. The backend
- * calls each of its methods at most once (`contended()` perhaps again), always in a later task or microtask: never from
+ * calls each of its methods at most once (`contentionChanged()` again and again), always in a later task or microtask: never from
  * inside {@link LockBackend.enqueue}, {@link LockBackend.release} or {@link LockBackend.cancel}.
  */
 export interface LockBackendRequest {
@@ -87,8 +87,11 @@ export interface LockBackendRequest {
    * @param because Text for the error's message, if the reason is not enough.
    */
   lost(reason: LockLossReason, because?: string): void;
-  /** Another request waits for the lock: see {@link LockBackend.watchContention}. */
-  contended(): void;
+  /**
+   * The highest priority of the requests that wait for the lock has changed; null: none waits any
+   * more. See {@link LockBackend.watchContention}.
+   */
+  contentionChanged(priority: TaskPriority | null): void;
 }
 
 /** One request, pending or granted, with all details. */
@@ -172,6 +175,13 @@ export interface LockEvent {
    * string in JSON: a copy has none.
    */
   readonly token: bigint | null;
+  /** The priority of the request at the event. */
+  readonly priority: TaskPriority;
+  /**
+   * How many younger requests had passed it in the queue. At `'granted'` it is the sum for its
+   * wait; later events of a lock repeat it. 0: over etcd, an end whose details were compacted away.
+   */
+  readonly overtakes: number;
   /**
    * Identifies a request of its agent: in shared memory the last 16 bits of {@link
    * LockDetail.requestId}. 0: over etcd, the end of one whose details were compacted away.
@@ -295,11 +305,13 @@ export interface LockBackend {
    */
   changePriority?(request: LockBackendRequest): void;
   /**
-   * Whether another request waits now for the lock that this request holds. If that is not so, or
-   * not known yet, the backend calls `contended()` of this request when one waits. Without this
-   * method `lock.contended` never aborts.
+   * The highest priority of the requests that wait now for the lock that this request holds, as far
+   * as it is known; null: none waits. When it changes, the backend calls `contentionChanged()` of
+   * this request, with the latest value if it changes fast. Called again, it returns the same.
+   * Without this method `lock.contended` never aborts, and `lock.signal` has the priority of the
+   * request.
    */
-  watchContention?(request: LockBackendRequest): boolean;
+  watchContention?(request: LockBackendRequest): TaskPriority | null;
   /**
    * Removes a queued request; `isTimeout`: because its timeout has passed. None of its methods is
    * called afterwards. If a grant was on its way, the backend releases the lock.

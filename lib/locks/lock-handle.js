@@ -1,7 +1,8 @@
 'use strict';
 
-const { follow, unfollow } = require('../composite-signals.js');
+const { unfollow } = require('../composite-signals.js');
 const { LockLostError, notSupportedError } = require('../errors.js');
+const { followTaskSignal } = require('../scheduler/task-signal.js');
 const { FROM_THIS_PACKAGE, Lock, signalLoss } = require('./lock.js');
 const { LockRequest } = require('./lock-request.js');
 const { RESOLVED, apply, queueMicrotask, setImmediate, then } = require('../time.js');
@@ -50,7 +51,7 @@ class LockHandle extends Lock {
 
   #request;
   #isRegistered = false;
-  /** @type {AbortSignal | undefined} from its first use on */
+  /** @type {import('../scheduler/task-signal.js').TaskSignal | undefined} from its first use on */
   #signal = undefined;
   /** @type {unknown} of the release, where that was one: a promise, if it takes effect later */
   #released = undefined;
@@ -79,7 +80,7 @@ class LockHandle extends Lock {
    */
   get signal() {
     if (this.#signal === undefined) {
-      this.#signal = follow(super.signal);
+      this.#signal = followTaskSignal(super.signal);
       if (this.#request.isHolding) keptHandles.set(this.#signal, this);
     }
     return this.#signal;

@@ -19,7 +19,7 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
-const { signalLoss, reportContention, createLock } = require('./lock.js');
+const { signalLoss, createLock } = require('./lock.js');
 const { MISSED: REFUSED, QUEUED } = require('../backends/outcome.js');
 const { isObject } = require('../webidl.js');
 const { callInside, coveringLock, enterCallChain, leaveCallChain } = require('./call-chain.js');
@@ -340,6 +340,7 @@ function continueOpening() {
 }
 
 /** @typedef {import('../errors.js').LossReason} LossReason */
+/** @typedef {import('../task-priority.js').TaskPriority} TaskPriority */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {(lock: any) => unknown} LockGrantedCallback */
@@ -375,6 +376,8 @@ class LockRequest {
    * program. The callback's result is passed on, and the lock is kept until release().
    */
   isHandedOut = false;
+  /** @type {import('./lock.js').GrantedRequest['signals']} of its lock, from their first use on */
+  signals = undefined;
   #callback;
   /** @type {ReturnType<typeof createWaitLimits>} of a waiting request, if it has limits */
   #waitLimits = undefined;
@@ -548,7 +551,7 @@ class LockRequest {
     if (this.#phase === WAITING) this.#decide(GRANTED);
   }
 
-  /** @param {import('../task-priority.js').TaskPriority} priority  of its signal */
+  /** @param {TaskPriority} priority  of its signal */
   changePriority(priority) {
     if (this.#phase !== WAITING || this.extras === undefined) return;
     if (this.extras.priority === priority) return;
@@ -556,9 +559,9 @@ class LockRequest {
     this.backend.changePriority?.(/** @type {any} */ (this));
   }
 
-  /** Another request waits for the lock: called once, after `watchContention()` of the backend. */
-  contended() {
-    reportContention(this);
+  /** @param {TaskPriority | null} priority  the highest of the requests that wait */
+  contentionChanged(priority) {
+    this.signals?.report(priority);
   }
 
   /**
@@ -708,6 +711,7 @@ class LockRequest {
       throw error;
     }
     if (this.outer !== undefined) leaveCallChain(this);
+    if (this.signals !== undefined) this.signals.end();
     if (isPending(lossReason)) {
       const conclude = (/** @type {any} */ late) => this.#concludeEnd(late, reason);
       return apply(then, lossReason, [conclude]);

@@ -1,102 +1,161 @@
 'use strict';
 
+const { lazy } = require('../lazy.js');
+const { DEFAULT_PRIORITY, higherOf } = require('../task-priority.js');
 const { queueMicrotask } = require('../time.js');
 const { defineInterface } = require('../webidl.js');
 
+const taskSignals = lazy(() => require('../scheduler/task-signal.js'));
+
+/** @typedef {import('../task-priority.js').TaskPriority} TaskPriority */
+
 /**
- * The signals that abort when a lock is lost. They are created at their first use or at the loss,
- * so that an unused signal costs nothing.
+ * The signals of a granted request: `lock.signal` and `lock.contended`. They are created at their
+ * first use, so that unused ones cost nothing. The priority of `lock.signal` is the
+ * highest of the request's own and of those that wait: priority inheritance (Sha, Rajkumar,
+ * Lehoczky 1990). For a reentrant request the requests that wait for its covering lock count, too.
  */
+class LockSignals {
+  #request;
+  /** @type {AbortController | undefined} of lock.signal */
+  #loss = undefined;
+  /** @type {import('../scheduler/signal-priority.js').SignalPriority | undefined} of lock.signal */
+  #priority = undefined;
+  /** @type {import('../errors.js').LockLostError | undefined} a loss before the signal is used */
+  #lossBefore = undefined;
+  /** @type {AbortController | undefined} of lock.contended */
+  #contended = undefined;
+  #isWatching = false;
+  #isOver = false;
+  /** @type {TaskPriority} */
+  #ownPriority;
+  /** @type {TaskPriority | null} the highest of those that wait, by the last report */
+  #reported = null;
+  /** @type {TaskPriority | null} the same, or of those that wait for the covering lock */
+  #waiting = null;
+  /** @type {Set<LockSignals>} of the reentrant requests inside */
+  #nested = new Set();
 
-/** @type {WeakMap<object, AbortController>} by granted request */
-const controllers = new WeakMap();
-
-/** @param {object} request */
-function controllerOf(request) {
-  let controller = controllers.get(request);
-  if (controller === undefined) {
-    controller = new AbortController();
-    controllers.set(request, controller);
+  /** @param {GrantedRequest} request */
+  constructor(request) {
+    this.#request = request;
+    this.#ownPriority = request.extras?.priority ?? DEFAULT_PRIORITY;
   }
-  return controller;
+
+  /** @returns {import('../scheduler/task-signal.js').TaskSignal} always the same one */
+  get signal() {
+    if (this.#loss === undefined) {
+      const controller = new AbortController();
+      this.#priority = taskSignals().givePriority(controller, () => this.#beginPriority());
+      if (this.#lossBefore !== undefined) controller.abort(this.#lossBefore);
+      this.#loss = controller;
+    }
+    return /** @type {any} */ (this.#loss.signal);
+  }
+
+  /** @returns {AbortSignal} always the same one; each read of it checks whether a request waits */
+  get contended() {
+    this.#contended ??= new AbortController();
+    const { signal } = this.#contended;
+    if (!signal.aborted && this.#readWaiting() !== null) this.#abortContended();
+    return signal;
+  }
+
+  #abortContended() {
+    const message = `Another request waits for the lock '${this.#request.name}'`;
+    this.#contended?.abort(new DOMException(message, 'AbortError'));
+  }
+
+  /** A request that follows a signal's priority does so while its lock is held, too. */
+  #beginPriority() {
+    const followed = this.#request.options?.signalPriority;
+    if (followed !== undefined && !this.#isOver) {
+      followed.observe(this);
+      this.#ownPriority = followed.value;
+    }
+    return higherOf(this.#ownPriority, this.#readWaiting());
+  }
+
+  /** @param {TaskPriority} priority  of the signal that the request follows */
+  priorityChanged(priority) {
+    this.#ownPriority = priority;
+    this.#changePriority();
+  }
+
+  #changePriority() {
+    this.#priority?.change(higherOf(this.#ownPriority, this.#waiting));
+  }
+
+  /**
+   * From the first call on, report() follows when it changes.
+   * @returns {TaskPriority | null} the highest priority of the requests that wait, if it is known
+   */
+  #readWaiting() {
+    const { backend, covering, isHolding } = this.#request;
+    if (!isHolding || this.#isOver) return null;
+    const outer = covering === undefined ? undefined : signalsOf(covering);
+    if (!this.#isWatching && outer !== undefined) outer.#nested.add(this);
+    this.#isWatching = true;
+    const waiting = backend.watchContention?.(/** @type {any} */ (this.#request)) ?? null;
+    if (waiting !== this.#reported) this.report(waiting);
+    return outer === undefined ? waiting : higherOf(waiting, outer.#readWaiting());
+  }
+
+  /**
+   * In a microtask: listeners must not call a backend's methods while it reports.
+   * @param {TaskPriority | null} priority  the highest of those that wait; null: none waits
+   */
+  report(priority) {
+    queueMicrotask(() => {
+      this.#reported = priority;
+      this.#update();
+    });
+  }
+
+  #update() {
+    if (this.#isOver) return;
+    const { covering } = this.#request;
+    const outer = covering === undefined ? null : signalsOf(covering).#waiting;
+    const waiting = higherOf(this.#reported, outer);
+    if (waiting === this.#waiting) return;
+    this.#waiting = waiting;
+    if (waiting !== null) this.#abortContended();
+    this.#changePriority();
+    for (const nested of this.#nested) nested.#update();
+  }
+
+  /**
+   * Aborts the signal, in a microtask, as report(). Promises rejected after this call are observed
+   * after the abort.
+   * @param {import('../errors.js').LockLostError} error
+   */
+  lose(error) {
+    if (this.#loss === undefined) this.#lossBefore = error;
+    queueMicrotask(() => this.#loss?.abort(error));
+    this.end();
+  }
+
+  /** The lock is held no more: none waits for it. */
+  end() {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { covering, options } = this.#request;
+    if (covering !== undefined) signalsOf(covering).#nested.delete(this);
+    options?.signalPriority?.unobserve(this);
+    this.#waiting = null;
+    queueMicrotask(() => this.#changePriority());
+  }
 }
-
-/**
- * @param {object} request
- * @returns {AbortSignal} always the same one
- */
-const lossSignalOf = (request) => controllerOf(request).signal;
-
-/**
- * Aborts the signal, even before its first use. The abort runs in a microtask: listeners must not
- * call a backend's methods while it is reporting a loss. Promises rejected after this call are
- * observed after the abort.
- * @param {object} request
- * @param {import('../errors.js').LockLostError} error
- */
-function signalLoss(request, error) {
-  const controller = controllerOf(request);
-  queueMicrotask(() => controller.abort(error));
-}
-
-/** @type {WeakMap<object, AbortController>} by granted request, like those above */
-const contentions = new WeakMap();
 
 /** @param {GrantedRequest} request */
-function abortForContention({ name }) {
-  return new DOMException(`Another request waits for the lock '${name}'`, 'AbortError');
-}
+const signalsOf = (request) => (request.signals ??= new LockSignals(request));
 
 /**
- * The signal that aborts when another request waits. Each read checks that, if the backend can do
- * so without waiting. For a reentrant request the requests that wait for its covering lock count,
- * too.
+ * Aborts the signal of a lost lock, even before its first use.
  * @param {GrantedRequest} request
- * @returns {AbortSignal} always the same one
+ * @param {import('../errors.js').LockLostError} error
  */
-function contentionSignalOf(request) {
-  const { backend, covering, isHolding } = request;
-  let controller = contentions.get(request);
-  if (controller === undefined) {
-    controller = new AbortController();
-    if (covering !== undefined) followContention(request, covering);
-    contentions.set(request, controller);
-  }
-  const { signal } = controller;
-  if (signal.aborted || !isHolding) return signal;
-  const isContended =
-    (covering !== undefined && contentionSignalOf(covering).aborted) ||
-    backend.watchContention?.(/** @type {any} */ (request)) === true;
-  if (isContended) controller.abort(abortForContention(request));
-  return signal;
-}
-
-/**
- * In a microtask, as signalLoss().
- * @param {GrantedRequest} request
- */
-function reportContention(request) {
-  const controller = contentions.get(request);
-  queueMicrotask(() => controller?.abort(abortForContention(request)));
-  for (const nested of followers.get(request) ?? []) reportContention(nested);
-}
-
-/** Reentrant requests, by their covering request: its contention is also theirs. */
-const followers = /** @type {WeakMap<object, Set<GrantedRequest>>} */ (new WeakMap());
-
-/**
- * @param {GrantedRequest} request
- * @param {GrantedRequest} covering
- */
-function followContention(request, covering) {
-  const ofCovering = followers.get(covering) ?? new Set();
-  followers.set(covering, ofCovering.add(request));
-}
-
-/** A reentrant request has ended. @param {GrantedRequest} request  with its covering lock */
-function unfollowContention(request) {
-  followers.get(/** @type {object} */ (request.covering))?.delete(request);
-}
+const signalLoss = (request, error) => signalsOf(request).lose(error);
 
 /**
  * @typedef {object} GrantedRequest
@@ -105,6 +164,9 @@ function unfollowContention(request) {
  * @property {bigint} token
  * @property {boolean} isHolding
  * @property {import('../../types/backend.d.ts').LockBackend} backend
+ * @property {{ priority?: TaskPriority } | undefined} extras
+ * @property {any} [options]  not of a synchronous request
+ * @property {LockSignals | undefined} signals  from their first use on
  * @property {any} [covering]  of a reentrant request: the granted request that it nests in
  */
 
@@ -142,14 +204,17 @@ class Lock {
     return this.#request.token;
   }
 
-  /** Beyond the standard: aborts with a LockLostError if the lock is lost while it is held. */
+  /**
+   * Beyond the standard: aborts with a LockLostError if the lock is lost while it is held, and has
+   * the highest priority of the request and of those that wait.
+   */
   get signal() {
-    return lossSignalOf(this.#request);
+    return signalsOf(this.#request).signal;
   }
 
   /** Beyond the standard: aborts when another request waits for the lock. */
   get contended() {
-    return contentionSignalOf(this.#request);
+    return signalsOf(this.#request).contended;
   }
 
   /** For JSON, which has no bigints. */
@@ -179,8 +244,6 @@ const createLock = (request) => new Lock(FROM_THIS_PACKAGE, request);
 
 module.exports = {
   signalLoss,
-  reportContention,
-  unfollowContention,
   Lock,
   createLock,
   FROM_THIS_PACKAGE,

@@ -1,7 +1,6 @@
 'use strict';
 
 const { LockRequest, thenOrAbort } = require('./lock-request.js');
-const { unfollowContention } = require('./lock.js');
 
 /** @typedef {import('./call-chain.js').ChainLink} ChainLink */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
@@ -31,10 +30,7 @@ class NestedRequest extends LockRequest {
   start() {
     const siblings = this.covering.openSection();
     siblings.enterNested(this);
-    const leave = () => {
-      unfollowContention(this);
-      siblings.leaveNested(this);
-    };
+    const leave = () => siblings.leaveNested(this);
     try {
       const leaveAndReturn = (/** @type {unknown} */ value) => {
         leave();

@@ -21,7 +21,7 @@ const {
   publishStart,
 } = require('./diagnostics.js');
 const { describeTimeout, findHoldersSync, CHECK_MS, MAX_CHECKS } = require('./wait-limits.js');
-const { createLock, reportContention, signalLoss, unfollowContention } = require('./lock.js');
+const { createLock, signalLoss } = require('./lock.js');
 const { takeToken } = require('./nested-request.js');
 const { tokenOf } = require('./token.js');
 
@@ -45,6 +45,8 @@ class SyncRequest {
   /** @type {import('./call-chain.js').ChainLink | undefined} set by call-chain.js */
   outer = undefined;
   isHolding = false;
+  /** @type {import('./lock.js').GrantedRequest['signals']} */
+  signals = undefined;
   /** Whether the backend may have it. */
   #isRequested = false;
   #isGranted = false;
@@ -102,8 +104,9 @@ class SyncRequest {
   missed() {}
   failed() {}
 
-  contended() {
-    reportContention(this);
+  /** @param {import('../task-priority.js').TaskPriority | null} priority */
+  contentionChanged(priority) {
+    this.signals?.report(priority);
   }
 
   /** @param {LossReason} reason */
@@ -185,6 +188,7 @@ class SyncRequest {
       return refuseThenable(runInside(this, () => callback(createLock(this))));
     } finally {
       this.isHolding = false;
+      this.signals?.end();
       this.#release();
     }
   }
@@ -222,14 +226,10 @@ class NestedSyncRequest extends SyncRequest {
    * @override
    */
   run(callback) {
-    try {
-      return super.run((lock) => {
-        if (lock !== null) takeToken(this, this.covering);
-        return callback(lock);
-      });
-    } finally {
-      unfollowContention(this);
-    }
+    return super.run((lock) => {
+      if (lock !== null) takeToken(this, this.covering);
+      return callback(lock);
+    });
   }
 }
 

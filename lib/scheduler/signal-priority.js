@@ -75,7 +75,9 @@ const collected = new FinalizationRegistry(({ source, follower }) => {
  */
 class SignalPriority {
   /** @type {TaskPriority} */
-  value;
+  #value;
+  /** @type {(() => TaskPriority) | undefined} until the first use */
+  #onFirstUse;
   #signal;
   #isChanging = false;
   /** @type {Set<PriorityObserver>} the "priority change algorithms" */
@@ -93,11 +95,25 @@ class SignalPriority {
    * @param {AbortSignal} signal  whose priority this is; it owns this object
    * @param {TaskPriority} value
    * @param {boolean} isDependent  made by TaskSignal.any()
+   * @param {() => TaskPriority} [onFirstUse]  returns the value, before it is read or observed
    */
-  constructor(signal, value, isDependent) {
+  constructor(signal, value, isDependent, onFirstUse) {
     this.#signal = signal;
-    this.value = value;
+    this.#value = value;
     this.#isDependent = isDependent;
+    this.#onFirstUse = onFirstUse;
+  }
+
+  get value() {
+    this.#use();
+    return this.#value;
+  }
+
+  #use() {
+    const onFirstUse = this.#onFirstUse;
+    if (onFirstUse === undefined) return;
+    this.#onFirstUse = undefined;
+    this.#value = onFirstUse();
   }
 
   /** Standard: #tasksignal-has-fixed-priority. */
@@ -108,16 +124,14 @@ class SignalPriority {
   /**
    * The last steps of TaskSignal.any(): follows the root of `other`, unless that is fixed.
    * @param {SignalPriority} other
-   * @param {boolean} hasListenerReports  false: it counts as having listeners for ever
    */
-  follow(other, hasListenerReports) {
+  follow(other) {
     const { root } = other;
     if (root === undefined) return;
     this.#source = new WeakRef(root);
     const follower = new WeakRef(this.#signal);
     root.addFollower(follower);
     collected.register(this.#signal, { source: this.#source, follower });
-    if (!hasListenerReports) root.setMissed(this.#signal, true);
   }
 
   /**
@@ -130,6 +144,7 @@ class SignalPriority {
 
   /** @param {WeakRef<AbortSignal>} follower */
   addFollower(follower) {
+    this.#use();
     this.#followers.add(follower);
   }
 
@@ -140,6 +155,7 @@ class SignalPriority {
 
   /** @param {PriorityObserver} observer */
   observe(observer) {
+    this.#use();
     this.#observers.add(observer);
     this.#updateLifetime();
   }
@@ -152,6 +168,7 @@ class SignalPriority {
 
   /** @param {number} count  of the listeners to `prioritychange` */
   setListenerCount(count) {
+    this.#use();
     this.#listenerCount = count;
     this.#updateLifetime();
   }
@@ -181,11 +198,11 @@ class SignalPriority {
     if (this.#isChanging) {
       throw new DOMException('The priority is being changed already', 'NotAllowedError');
     }
-    if (this.value === priority) return;
+    if (this.#value === priority) return;
     this.#isChanging = true;
     try {
-      const previousPriority = this.value;
-      this.value = priority;
+      const previousPriority = this.#value;
+      this.#value = priority;
       for (const observer of this.#observers) observer.priorityChanged(priority);
       this.#signal.dispatchEvent(createPriorityChangeEvent(previousPriority));
       for (const follower of this.#followers) {
@@ -209,9 +226,10 @@ const PRIORITY = Symbol.for('holdfast.signalPriority.1');
  * @param {AbortSignal} signal
  * @param {TaskPriority} value
  * @param {boolean} isDependent
+ * @param {() => TaskPriority} [onFirstUse]  see SignalPriority
  */
-function attachPriority(signal, value, isDependent) {
-  const priority = new SignalPriority(signal, value, isDependent);
+function attachPriority(signal, value, isDependent, onFirstUse = undefined) {
+  const priority = new SignalPriority(signal, value, isDependent, onFirstUse);
   Object.defineProperty(signal, PRIORITY, { value: priority });
   return priority;
 }

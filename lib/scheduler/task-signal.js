@@ -7,7 +7,7 @@ const {
   toDictionarySource,
   toMember,
 } = require('../webidl.js');
-const { keepSources } = require('../composite-signals.js');
+const { follow, keepSources } = require('../composite-signals.js');
 const { lazy } = require('../lazy.js');
 const { findListenerHooks } = require('../node-internals.js');
 const { DEFAULT_PRIORITY, toTaskPriority } = require('../task-priority.js');
@@ -93,7 +93,7 @@ class TaskSignal extends AbortSignal {
     const isFixed = typeof priority === 'string';
     const signal = keepSources(AbortSignal.any(sources));
     const own = priorities().attachPriority(signal, isFixed ? priority : priority.value, true);
-    if (!isFixed) own.follow(priority, reportsListeners);
+    if (!isFixed) own.follow(priority);
     return asTaskSignal(signal);
   }
 
@@ -129,8 +129,31 @@ const toPrioritySource = (value) => priorities().priorityOf(value) ?? toTaskPrio
 const asTaskSignal = (signal) =>
   /** @type {TaskSignal} */ (Object.setPrototypeOf(signal, TaskSignal.prototype));
 
+/**
+ * Makes a controller's signal a TaskSignal, with a priority that the caller changes.
+ * @param {AbortController} controller
+ * @param {() => TaskPriority} onFirstUse  returns the priority
+ */
+const givePriority = ({ signal }, onFirstUse) =>
+  priorities().attachPriority(asTaskSignal(signal), DEFAULT_PRIORITY, false, onFirstUse);
+
+/**
+ * A signal that aborts with its source, and has the priority of the source: see follow().
+ * @param {TaskSignal} source
+ * @returns {TaskSignal} the source itself before Node 20.3
+ */
+function followTaskSignal(source) {
+  const signal = follow(source);
+  if (signal === source) return source;
+  const ofSource = mustHavePriority(source);
+  const own = priorities().attachPriority(signal, DEFAULT_PRIORITY, true, () => {
+    own.follow(ofSource);
+    return ofSource.value;
+  });
+  return asTaskSignal(signal);
+}
+
 const listenerHooks = findListenerHooks();
-const reportsListeners = !listenerHooks.includes(undefined);
 
 for (const key of listenerHooks) {
   if (key === undefined) continue;
@@ -144,6 +167,22 @@ for (const key of listenerHooks) {
     value(size, type, ...rest) {
       Reflect.apply(inherited, this, [size, type, ...rest]);
       if (type === 'prioritychange') priorities().priorityOf(this)?.setListenerCount(size);
+    },
+    writable: true,
+    configurable: true,
+  });
+}
+
+if (listenerHooks.includes(undefined)) {
+  const { addEventListener } = EventTarget.prototype;
+  Object.defineProperty(TaskSignal.prototype, 'addEventListener', {
+    /**
+     * A listener that is removed counts for ever.
+     * @param {unknown[]} given
+     */
+    value(...given) {
+      if (given[0] === 'prioritychange') priorities().priorityOf(this)?.setListenerCount(1);
+      return Reflect.apply(addEventListener, this, given);
     },
     writable: true,
     configurable: true,
@@ -173,4 +212,4 @@ class TaskController extends AbortController {
 }
 defineInterface(TaskController, 'TaskController', ['setPriority']);
 
-module.exports = { TaskSignal, TaskController };
+module.exports = { TaskSignal, TaskController, followTaskSignal, givePriority };

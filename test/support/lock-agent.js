@@ -56,7 +56,8 @@ class LockAgent {
     this.#report = report;
   }
 
-  async request({ key, name, options, isAbortable, priority, reportsLoss, reportsContention }) {
+  async request({ key, name, options, isAbortable, priority, ...reports }) {
+    const { reportsLoss, reportsContention, reportsPriority } = reports;
     const controller =
       priority === undefined ? new AbortController() : new holdfast.TaskController({ priority });
     const hasSignal = isAbortable || priority !== undefined;
@@ -67,6 +68,7 @@ class LockAgent {
         this.#report({ key, granted: describeLock(lock) });
         if (reportsLoss) this.#reportLoss(key, lock.signal);
         if (reportsContention) this.#reportContention(key, lock.contended);
+        if (reportsPriority) this.#reportPriority(key, lock.signal);
         return new Promise((resolve, reject) => {
           request.finish = ({ value, error }) => (error ? reject(error) : resolve(value));
         });
@@ -89,6 +91,12 @@ class LockAgent {
     const report = () => this.#report({ key, contended: describeReason(contended.reason) });
     if (contended.aborted) report();
     else contended.addEventListener('abort', report);
+  }
+
+  #reportPriority(key, signal) {
+    const report = () => this.#report({ key, priority: signal.priority });
+    report();
+    signal.addEventListener('prioritychange', report);
   }
 
   finish({ key, value, error }) {

@@ -23,17 +23,23 @@ class RemoteRequest {
   #settled = deferred();
   #lost = deferred();
   #contended = deferred();
+  #priority;
+  #onPriority = () => {};
 
   constructor(client, key) {
     this.#client = client;
     this.#key = key;
   }
 
-  onEvent({ granted, settled, lost, contended }) {
+  onEvent({ granted, settled, lost, contended, priority }) {
     if (granted !== undefined) this.#granted.resolve(granted);
     if (settled !== undefined) this.#settled.resolve(settled);
     if (lost !== undefined) this.#lost.resolve(lost);
     if (contended !== undefined) this.#contended.resolve(contended);
+    if (priority !== undefined) {
+      this.#priority = priority;
+      this.#onPriority();
+    }
   }
 
   /** When the callback runs: the lock, described, or null. */
@@ -54,6 +60,15 @@ class RemoteRequest {
   /** When the lock is contended, with the described reason, if made with `reportsContention`. */
   get contended() {
     return this.#contended.promise;
+  }
+
+  /** When the lock's signal has this priority, if made with `reportsPriority`. */
+  async hasPriority(priority) {
+    while (this.#priority !== priority) {
+      await new Promise((resolve) => {
+        this.#onPriority = resolve;
+      });
+    }
   }
 
   /** Ends the callback with a value; gives `settled`. */
@@ -125,12 +140,11 @@ class LockClient {
    * Makes a request; resolves when request() has been called. The flag `priority`: of a TaskSignal.
    */
   async request(name, options = {}, flags = {}) {
-    const { isAbortable = false, reportsLoss = false, reportsContention = false, priority } = flags;
+    const { isAbortable = false, priority, ...reports } = flags;
     const key = unique('request');
     const request = new RemoteRequest(this, key);
     this.#requests.set(key, request);
-    const all = { key, name, options, isAbortable, priority, reportsLoss, reportsContention };
-    await this.command('request', all);
+    await this.command('request', { key, name, options, isAbortable, priority, ...reports });
     return request;
   }
 

@@ -57,6 +57,32 @@ describeTwoClients('watch()', (clients) => {
     await watches.end();
   });
 
+  test('events have the priority of the request, and how often it was overtaken', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const watches = await watchFromBoth(name);
+    const holder = await first.hold(name);
+    const low = await first.request(name, { priority: 'background' });
+    const urgent = await second.request(name, { priority: 'user-blocking' });
+    await holder.release();
+    await urgent.granted;
+    await urgent.release();
+    await low.granted;
+    await low.release();
+    const plain = { priority: 'user-visible', overtakes: 0 };
+    expect(await watches.read(8)).toMatchObject([
+      { type: 'granted', ...plain },
+      { type: 'queued', priority: 'background', overtakes: 0 },
+      { type: 'queued', priority: 'user-blocking', overtakes: 0 },
+      { type: 'released', ...plain },
+      { type: 'granted', priority: 'user-blocking', overtakes: 0 },
+      { type: 'released', priority: 'user-blocking', overtakes: 0 },
+      { type: 'granted', priority: 'background', overtakes: 1 },
+      { type: 'released', priority: 'background', overtakes: 1 },
+    ]);
+    await watches.end();
+  });
+
   test('the ends of a wait are distinguished', async () => {
     const { first, second } = clients;
     const name = unique('name');

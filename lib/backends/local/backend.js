@@ -129,15 +129,17 @@ class LocalBackend {
   /** @param {Request} request */
   watchContention({ backendId }) {
     const entry = backendId === NO_ID ? null : this.#entries[backendId];
-    return entry !== null && this.#table.watchContention(entry);
+    return entry === null ? null : this.#table.watchContention(entry);
   }
 
   /**
-   * Called by the table when a request waits for the lock of a held entry.
+   * Called by the table when the highest priority of the requests that wait for the lock of a held
+   * entry has changed.
    * @param {LockEntry} entry
+   * @param {import('../../task-priority.js').TaskPriority | null} priority
    */
-  onContended(entry) {
-    this.#report(entry, () => entry.request.contended());
+  onContentionChanged(entry, priority) {
+    this.#report(entry, () => entry.request.contentionChanged(priority));
   }
 
   /**

@@ -4,6 +4,7 @@ const { isGrantable } = require('../grantable.js');
 const { eachOf } = require('../../sliced.js');
 const { clearTimeout, dateNow, performance, setTimeout } = require('../../time.js');
 const { QueuedWatch } = require('../queued-watch.js');
+const { DEFAULT_PRIORITY, PRIORITY_RANK, TASK_PRIORITIES } = require('../../task-priority.js');
 const { TokenCounter } = require('./token-counter.js');
 
 /** @typedef {EntryList<LockEntry>} List */
@@ -93,11 +94,12 @@ let lastNumber = 0;
 /** The highest order of a queued entry so far. */
 let lastOrder = 0;
 
+/** @typedef {import('../../task-priority.js').TaskPriority} TaskPriority */
+
+const HIGHEST_RANK = PRIORITY_RANK[TASK_PRIORITIES[0]];
+
 /** A request that so many younger ones with a higher priority have passed is passed by no other. */
 const MAX_OVERTAKES = 16;
-
-const PRIORITIES = /** @type {const} */ (['background', 'user-visible', 'user-blocking']);
-const RANKS = { background: 0, 'user-visible': 1, 'user-blocking': 2 };
 
 /**
  * A request in the table: in its resource's queue, among the holders, or (once it has ended) in
@@ -143,7 +145,7 @@ class LockEntry {
     this.request = request;
     this.requestId = request.backendId;
     this.resource = resource;
-    this.rank = RANKS[request.extras?.priority ?? 'user-visible'];
+    this.rank = PRIORITY_RANK[request.extras?.priority ?? DEFAULT_PRIORITY];
   }
 
   get isQueued() {
@@ -157,6 +159,10 @@ class LockEntry {
   /** Whether its hold limit has passed. @param {number} now */
   isOverdueAt(now) {
     return this.hold !== undefined && this.hold.endsAt <= now;
+  }
+
+  get priority() {
+    return TASK_PRIORITIES[2 - this.rank];
   }
 
   /** @returns {LockInfo} */
@@ -194,7 +200,7 @@ class LockEntry {
       token: isHeld ? tokenOf(request) : null,
       label: extras?.label ?? '',
       callSite: extras?.callSite ?? '',
-      priority: PRIORITIES[this.rank],
+      priority: this.priority,
       overtakes: isHeld ? 0 : this.overtakes,
       limit: extras?.limit ?? 0,
       holdLimit: extras?.holdLimit ?? 0,
@@ -220,8 +226,10 @@ class LockResource {
   held = new EntryList();
   /** @type {EntryList<LockEntry>} */
   queue = new EntryList();
-  /** @type {Set<LockEntry> | undefined} holders to notify when a request waits */
+  /** @type {Set<LockEntry> | undefined} holders to notify when `waiting` changes */
   contentionWatchers = undefined;
+  /** @type {TaskPriority | null} the highest priority that waits, as the watchers know it */
+  waiting = null;
 
   /** @param {string} name */
   constructor(name) {
@@ -244,6 +252,20 @@ class LockResource {
     if (!isShared) return 0;
     const limit = extras?.limit ?? 0;
     return limit === 0 ? this.held.size : Math.min(this.held.size, limit - 1);
+  }
+
+  /**
+   * The highest priority that waits. Usually the first request has it, but one that was passed often
+   * may be before it.
+   * @param {number} most  no request that waits has a higher rank
+   */
+  highestWaiting(most) {
+    let highest = this.queue.first;
+    for (const entry of this.queue) {
+      if (entry.rank > /** @type {LockEntry} */ (highest).rank) highest = entry;
+      if (entry.rank === most) break;
+    }
+    return highest === null ? null : highest.priority;
   }
 
   get isUnused() {
@@ -587,6 +609,8 @@ class LocalWatches {
       token: entry.token,
       time: dateNow(),
       lost: 0,
+      priority: entry.priority,
+      overtakes: entry.overtakes,
       requestId: entry.number,
     };
     for (const watch of this.#watches) {
@@ -606,7 +630,8 @@ class LocalWatches {
  * @property {(viewer: Viewer) => number} pidFor  its process id; 0: of no use to the viewer
  * @property {(entry: LockEntry) => void} onGranted  a queued entry now holds the lock
  * @property {(entry: LockEntry, reason: LossReason) => void} onLost  a held entry has lost its lock
- * @property {(entry: LockEntry) => void} onContended  a request waits for the lock of a held entry
+ * @property {(entry: LockEntry, priority: TaskPriority | null) => void} onContentionChanged  of a
+ *   held entry: the highest priority of the requests that wait for its lock has changed
  * @property {(entry: LockEntry) => void} [onPassed]  others may stand before a queued entry now
  */
 
@@ -658,7 +683,7 @@ class LocalLockTable {
     else {
       resource.enqueue(entry);
       this.watches.emit('queued', entry);
-      if (resource.contentionWatchers !== undefined) this.#reportContention(resource);
+      if (resource.contentionWatchers !== undefined) this.#reportContention(resource, entry.rank);
     }
     return entry;
   }
@@ -666,7 +691,7 @@ class LocalLockTable {
   /**
    * Moves a waiting request to the position of its new priority.
    * @param {LockEntry} entry
-   * @param {keyof typeof RANKS} priority
+   * @param {import('../../task-priority.js').TaskPriority} priority
    */
   changePriority(entry, priority) {
     this.move(entry, priority);
@@ -676,16 +701,19 @@ class LocalLockTable {
   /**
    * The same, without grants.
    * @param {LockEntry} entry
-   * @param {keyof typeof RANKS} priority
+   * @param {import('../../task-priority.js').TaskPriority} priority
    */
   move(entry, priority) {
-    const rank = RANKS[priority];
+    const rank = PRIORITY_RANK[priority];
     const isRaised = rank > entry.rank;
     if (entry.rank === rank) return;
     entry.rank = rank;
     if (!entry.isQueued) return;
     if (isRaised) entry.resource.raise(entry);
     else entry.resource.lower(entry);
+    if (entry.resource.contentionWatchers !== undefined) {
+      this.#reportContention(entry.resource, rank);
+    }
   }
 
   /** Grants what has become grantable. @param {LockEntry} entry  that was moved */
@@ -694,24 +722,33 @@ class LocalLockTable {
   }
 
   /**
+   * The agent is notified from now on when the result changes.
    * @param {LockEntry} entry
-   * @returns {boolean} whether another request waits for its lock; if not, the agent is notified
-   *   when one does
+   * @returns {TaskPriority | null} the highest priority of the requests that wait for its lock
    */
   watchContention(entry) {
     const { resource } = entry;
-    if (!entry.isHeld) return false;
-    if (resource.queue.first !== null) return true;
-    resource.contentionWatchers ??= new Set();
+    if (!entry.isHeld) return null;
+    if (resource.contentionWatchers === undefined) {
+      resource.contentionWatchers = new Set();
+      resource.waiting = resource.highestWaiting(HIGHEST_RANK);
+    }
     resource.contentionWatchers.add(entry);
-    return false;
+    return resource.waiting;
   }
 
-  /** @param {LockResource} resource */
-  #reportContention(resource) {
-    const watchers = resource.contentionWatchers;
-    resource.contentionWatchers = undefined;
-    for (const entry of watchers ?? []) entry.agent.onContended(entry);
+  /**
+   * @param {LockResource} resource  with watchers
+   * @param {number} [rank]  of a request that waits since the last call, or with that rank
+   */
+  #reportContention(resource, rank = -1) {
+    const last = resource.waiting === null ? -1 : PRIORITY_RANK[resource.waiting];
+    const waiting = resource.highestWaiting(Math.max(last, rank));
+    if (waiting === resource.waiting) return;
+    resource.waiting = waiting;
+    for (const entry of resource.contentionWatchers ?? []) {
+      entry.agent.onContentionChanged(entry, waiting);
+    }
   }
 
   /**
@@ -934,8 +971,11 @@ class LocalLockTable {
 
   /** @param {LockEntry} entry  queued or held */
   #takeOut(entry) {
+    const { resource } = entry;
     entry.list?.remove(entry);
-    entry.resource.contentionWatchers?.delete(entry);
+    if (resource.contentionWatchers?.delete(entry) && resource.contentionWatchers.size === 0) {
+      resource.contentionWatchers = undefined;
+    }
     if (entry.hold !== undefined) clearTimeout(entry.hold.timer);
   }
 
@@ -980,6 +1020,7 @@ class LocalLockTable {
       entry.agent.onGranted(entry);
       entry = resource.queue.first;
     }
+    if (resource.contentionWatchers !== undefined) this.#reportContention(resource);
   }
 }
 

@@ -357,15 +357,15 @@ class RemoteBackend {
   }
 
   /**
-   * The session's thread reads the queue: the answer is `contended()`.
+   * The session's thread reads the queue: `contentionChanged()` follows if a request waits.
    * @param {Request} request
    */
   watchContention(request) {
     const entry = this.#requests.find(request);
-    if (entry === undefined || entry.watchesContention) return false;
+    if (entry === undefined || entry.waiting !== undefined) return entry?.waiting ?? null;
     this.#link.post({ type: 'watchContention', number: entry.number });
-    entry.watchesContention = true; // not before: at the end of the stack a call throws
-    return false;
+    entry.waiting = null; // not before: at the end of the stack a call throws
+    return null;
   }
 
   /**

@@ -6,6 +6,7 @@ const { clearTimeout, setTimeout } = require('../../time.js');
 /** @typedef {import('./request-table.js').RequestMessage} RequestMessage */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
+/** @typedef {import('../../task-priority.js').TaskPriority} TaskPriority */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 
@@ -64,7 +65,8 @@ class RemoteRequest {
  * @property {(request: RemoteRequest) => void} onQueued
  * @property {(request: RemoteRequest) => void} onOvertaken  others may have gone ahead of it
  * @property {(request: RemoteRequest) => void} onMissed
- * @property {(request: RemoteRequest) => void} onContended  another request waits for its lock
+ * @property {(request: RemoteRequest, priority: TaskPriority | null) => void} onContentionChanged
+ *   of a held lock: the highest priority of the requests that wait has changed
  * @property {(request: RemoteRequest, error: unknown) => void} onFailed
  * @property {(request: RemoteRequest, reason: LockLossReason) => void} onLost
  * @property {(request: RemoteRequest, reason: LockLossReason | undefined) => void} onLeft
@@ -160,7 +162,7 @@ class LockSession {
 
   /**
    * @param {number} number
-   * @param {import('../../../types/scheduler.d.ts').TaskPriority} priority
+   * @param {TaskPriority} priority
    */
   changePriority(number, priority) {
     const request = this.#requests.get(number);
@@ -318,7 +320,8 @@ class LockSession {
       onOvertaken: (request) => void this.#findSelfDeadlock(request),
       onMissed: (request) => this.#forget(request, { type: 'missed', number: request.number }),
       onFailed: (request, error) => this.#onFailed(request, error),
-      onContended: ({ number }) => this.#post({ type: 'contended', number }),
+      onContentionChanged: ({ number }, priority) =>
+        this.#post({ type: 'contended', number, priority }),
       onLost: (request, reason) =>
         this.#forget(request, { type: 'lost', number: request.number, reason }),
       onLeft: (request, loss) =>

@@ -70,8 +70,11 @@ class Entry {
   /** The cluster has answered that it waits. */
   isAnswered = false;
   isHeld = false;
-  /** It has to be notified when another request waits for its lock. */
-  watchesContention = false;
+  /**
+   * @type {TaskPriority | null | undefined} the highest priority that waits for its lock, as far as it
+   *   is known; null: none waits; undefined: it is not watched
+   */
+  waiting = undefined;
   /** @type {((loss: LockLossReason | undefined) => void) | undefined} it is being ended */
   onEnded = undefined;
 
@@ -330,7 +333,10 @@ class RequestTable {
       else wait.outcome = 'granted';
       return;
     }
-    if (type === 'contended') return request.contended();
+    if (type === 'contended') {
+      entry.waiting = message.priority;
+      return request.contentionChanged(message.priority);
+    }
     if (type === 'queued' || type === 'deadlock') {
       entry.isAnswered = true;
       if (type === 'deadlock' && wait !== undefined) wait.outcome = type;

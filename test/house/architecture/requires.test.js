@@ -12,6 +12,7 @@ const JS_LAYERS = [
   ['package-files'],
   ['addon-file'],
   ['errors', 'webidl', 'option-names', 'loop-keep-alive', 'binding', 'sliced'],
+  ['task-priority'],
   ['backends'],
   ['scheduler'],
   ['locks'],
