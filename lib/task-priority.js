@@ -22,6 +22,9 @@ const PRIORITY_RANK = { background: 0, 'user-visible': 1, 'user-blocking': 2 };
 const higherOf = (a, b) =>
   b !== null && (a === null || PRIORITY_RANK[b] > PRIORITY_RANK[a]) ? b : a;
 
+/** @param {number} rank @returns {TaskPriority} */
+const priorityOfRank = (rank) => TASK_PRIORITIES[TASK_PRIORITIES.length - 1 - rank];
+
 /** How many effective priorities there are: 0 to 5. */
 const EFFECTIVE_PRIORITIES = 6;
 
@@ -41,6 +44,7 @@ module.exports = {
   EFFECTIVE_PRIORITIES,
   PRIORITY_RANK,
   higherOf,
+  priorityOfRank,
   effectivePriority,
   toTaskPriority,
 };

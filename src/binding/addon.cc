@@ -95,6 +95,7 @@ void SetEvents(JsObject& exports) {
   constant("EVENT_RELEASED", static_cast<uint64_t>(RequestEvent::Kind::kReleased));
   constant("EVENT_CORRUPTED", static_cast<uint64_t>(RequestEvent::Kind::kCorrupted));
   constant("EVENT_CONTENDED", static_cast<uint64_t>(RequestEvent::Kind::kContended));
+  constant("CONTENTION_NONE", static_cast<uint64_t>(segment::Contention::kNone));
   constant("SELF_DEADLOCK", kSelfDeadlock);
   constant("HAS_OTHERS", kHasOthers);
 }

@@ -504,14 +504,16 @@ napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
   return ToJs(env, self->agent_ != nullptr && self->agent_->IsHeld(id));
 }
 
-// watchContention(id) -> boolean: whether another request waits for the lock that this one holds;
-// if not, EVENT_CONTENDED follows when one does
+// watchContention(id) -> a Contention: the highest priority that waits for the lock that this
+// request holds, as far as it is known; EVENT_CONTENDED follows when it changes
 [[gnu::cold]] napi_value AgentWrap::WatchContention(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
   uint32_t id = 0;
   if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
-  return ToJs(env, self->agent_ != nullptr && self->agent_->WatchContention(id));
+  const segment::Contention contention =
+      self->agent_ == nullptr ? segment::Contention::kNone : self->agent_->WatchContention(id);
+  return ToJs(env, static_cast<uint32_t>(contention));
 }
 
 // changePriority(id, flags): of a request that waits; only BACKGROUND and USER_BLOCKING count
@@ -890,12 +892,13 @@ constexpr int32_t kBusy = 2;
 
 namespace {
 
-// Eleven values per event; lib turns them into objects.
+// kWatchEventFields values per event; lib turns them into objects.
 [[gnu::cold]] void Append(JsArray& array, const core::WatchedEvent& event, uint64_t own_namespace) {
   const segment::WatchRingEntry& entry = event.entry;
   array.Append(event.name);
   array.Append(static_cast<uint32_t>(entry.type));
-  array.Append(static_cast<uint32_t>(entry.mode));
+  const auto facts = segment::RequestFacts::FromByte(entry.request_facts);
+  array.Append(static_cast<uint32_t>(facts.mode));
   array.Append(ToUuid(entry.client_id));
   const bool is_near = entry.pid_namespace == own_namespace;
   array.Append(is_near ? static_cast<uint32_t>(entry.process_id) : 0U);
@@ -905,6 +908,8 @@ namespace {
   array.Append(static_cast<double>(entry.time_ms));
   array.Append(static_cast<double>(event.lost));
   array.Append(static_cast<uint32_t>(entry.request));
+  array.Append(static_cast<uint32_t>(facts.priority));
+  array.Append(facts.overtakes);
 }
 
 // False: the value is neither a string nor undefined, or JavaScript cannot run any more.

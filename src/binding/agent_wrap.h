@@ -72,8 +72,8 @@ inline constexpr uint32_t kForkedBudget = UINT32_MAX;  // -1 for JavaScript
 
 // The values of an event of readWatch(): name, type (LockEvent), mode, client id, process id,
 // thread id, token (high, low half), time, how many events were lost before it, the low half of the
-// number of the request.
-inline constexpr uint32_t kWatchEventFields = 11;
+// number of the request, its priority and overtakes.
+inline constexpr uint32_t kWatchEventFields = 13;
 
 // The error of a function of a closed agent.
 inline Status Closed() { return Status(StatusCode::kClosed, "the lock manager is closed"); }

@@ -23,6 +23,7 @@ namespace holdfast::core {
 
 using segment::AgentRef;
 using segment::CellState;
+using segment::Contention;
 using segment::kNoCell;
 using segment::ProcessRef;
 
@@ -203,22 +204,25 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
   if (End(id, reason) == Loss::kUnknown) SetState(id, EntryState::kAbandoned);
 }
 
-[[gnu::cold]] bool Agent::WatchContention(uint32_t id) {
+[[gnu::cold]] Contention Agent::WatchContention(uint32_t id) {
   if (id >= entries_.size() || !IsHolding(entries_[id].state) || attachment_->IsForkedChild()) {
-    return false;
+    return Contention::kNone;
   }
   Entry& entry = entries_[id];
   const RecordRef record = entry.record;
-  if (entry.watches_contention) {
+  if (entry.contention != Contention::kUnwatched) {
     const segment::ShardView view(attachment_->lock_table().segment(), record.shard);
     const segment::RequestCell* const request = RequestOf(view, record);
-    return request != nullptr && request->contention.Acquire() == segment::Contention::kReported;
+    const Contention contention =
+        request == nullptr ? Contention::kUnwatched : request->contention.Acquire();
+    if (contention != Contention::kUnwatched) entry.contention = contention;
+    return entry.contention;
   }
-  entry.watches_contention = true;
+  entry.contention = Contention::kNone;
   ++contention_watches_;
-  const Result<bool> is_contended =
+  const Result<Contention> highest =
       attachment_->lock_table().WatchContention(record, false, kNoWait);
-  if (is_contended.status().code() == StatusCode::kBusy) {
+  if (highest.status().code() == StatusCode::kBusy) {
     attachment_->worker().Defer(record.shard, this, [attachment = attachment_.get(), record] {
       return attachment->lock_table()
           .WatchContention(record, true, kWorkerTimeoutNs)
@@ -226,7 +230,8 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
           .code();
     });
   }
-  return is_contended.ok() && *is_contended;
+  if (highest.ok()) entry.contention = *highest;
+  return entry.contention;
 }
 
 [[gnu::cold]] void Agent::ChangePriority(uint32_t id, Priority priority) {
@@ -361,7 +366,8 @@ void Agent::FreeEntry(uint32_t id) {
 }
 
 void Agent::ForgetHold(Entry& entry) {
-  if (std::exchange(entry.watches_contention, false)) --contention_watches_;
+  const Contention was = std::exchange(entry.contention, Contention::kUnwatched);
+  if (was != Contention::kUnwatched) --contention_watches_;
   if (!entry.has_hold_timer) return;
   entry.has_hold_timer = false;
   attachment_->worker().ForgetHold(entry.record);
@@ -1192,8 +1198,12 @@ void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {
   if (record.state == CellState::kHeld && entry->state == EntryState::kQueued) {
     SetState(id, EntryState::kHeld);
     events.push_back({id, RequestEvent::Kind::kGranted, record.token, Status()});
-  } else if (record.is_contended && record.state == CellState::kHeld && IsHolding(entry->state)) {
-    events.push_back({id, RequestEvent::Kind::kContended, 0, Status()});
+  } else if (record.state == CellState::kHeld && IsHolding(entry->state)) {
+    const bool is_watched = record.contention != Contention::kUnwatched;
+    if (!is_watched || record.contention == entry->contention) return;
+    entry->contention = record.contention;
+    events.push_back(
+        {id, RequestEvent::Kind::kContended, static_cast<uint64_t>(record.contention), Status()});
   } else if (segment::IsLost(record.state)) {
     const bool is_expired = record.state == CellState::kExpired;
     FreeEntry(id);

@@ -113,8 +113,10 @@ struct RequestEvent {
   };
   uint32_t id = 0;
   Kind kind = Kind::kGranted;
-  uint64_t token = 0;  // when granted, lost or expired; when stalled: the stopped process
-  Status status;       // when failed
+  // When granted, lost or expired; when stalled: the stopped process; when contended: the highest
+  // priority that waits, see Contention.
+  uint64_t token = 0;
+  Status status;  // when failed
 };
 
 class Agent {
@@ -166,9 +168,9 @@ class Agent {
   Status CheckUsable();
   uint64_t turn_ms() const { return turn_ms_; }
 
-  // Whether another request waits for the lock that a granted request holds. If not, or if the
-  // shard is locked, one event comes when another request waits.
-  bool WatchContention(uint32_t id);
+  // The highest priority that waits for the lock that a granted request holds, as far as it is
+  // known: if the shard is locked, kNone. From now on an event comes when it has changed.
+  segment::Contention WatchContention(uint32_t id);
 
   // Moves a waiting request to the position of its new priority. If the shard is locked, or has not
   // executed the request yet, this happens soon.
@@ -285,7 +287,7 @@ class Agent {
     RecordRef record;
     EntryState state = EntryState::kFree;
     bool has_hold_timer = false;
-    bool watches_contention = false;
+    segment::Contention contention = segment::Contention::kUnwatched;  // as JavaScript knows it
     bool is_end_published = false;  // abandoned, and its end is in the publication list, too
     uint32_t scan = 0;              // the rescan that saw it last
   };

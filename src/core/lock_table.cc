@@ -192,15 +192,16 @@ Result<bool> LockTable::EndOrBias(const RecordRef& record, uint64_t timeout_ns, 
   return false;
 }
 
-[[gnu::cold]] Result<bool> LockTable::WatchContention(const RecordRef& record, bool posts,
-                                                      uint64_t timeout_ns) {
+[[gnu::cold]] Result<segment::Contention> LockTable::WatchContention(const RecordRef& record,
+                                                                     bool posts,
+                                                                     uint64_t timeout_ns) {
   WakeQueue wake_queue(segment_, host_);
   Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(segment_, record.shard);
   RequestCell* const request = RequestOf(view, record);
-  return request != nullptr &&
-         ShardRules(view, wake_queue).WatchContention(record.cell, *request, posts);
+  if (request == nullptr) return segment::Contention::kNone;
+  return ShardRules(view, wake_queue).WatchContention(record.cell, *request, posts);
 }
 
 [[gnu::cold]] Status LockTable::ChangePriority(const RecordRef& record, Priority priority,

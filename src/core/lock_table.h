@@ -54,7 +54,8 @@ class LockTable final : public segment::PublicationHandler {
   Result<bool> EndOrBias(const RecordRef& record, uint64_t timeout_ns, segment::CellState& state);
 
   // See ShardRules.
-  Result<bool> WatchContention(const RecordRef& record, bool posts, uint64_t timeout_ns);
+  Result<segment::Contention> WatchContention(const RecordRef& record, bool posts,
+                                              uint64_t timeout_ns);
 
   // See ShardRules. The record may have gone.
   Status ChangePriority(const RecordRef& record, Priority priority, uint64_t timeout_ns);

@@ -19,7 +19,7 @@ RecordEvent ReadEvent(segment::Segment& segment, segment::CellId id,
     event.state = request.state.Acquire();
     event.request_id = request.request_id.Acquire();  // all before the ticket is read again
     event.token = request.token.Acquire();
-    event.is_contended = request.contention.Acquire() == segment::Contention::kReported;
+    event.contention = request.contention.Acquire();
     ticket = request.ticket.Acquire();
   } while (ticket != event.record.ticket);
   return event;

@@ -1,5 +1,7 @@
 #include "core/shard_rules.h"
 
+#include <algorithm>
+
 #include "core/blockers.h"
 #include "core/grantable.h"
 #include "core/request_record.h"
@@ -25,6 +27,7 @@ using segment::QueuePosition;
 using segment::RecordPool;
 using segment::RequestCell;
 using segment::RequestList;
+using segment::ToContention;
 using segment::WatchRingWriter;
 
 namespace {
@@ -156,8 +159,12 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
   const WatchRingWriter note(shard_, kRoutine);
   request.state.Publish(CellState::kWaiting);
   note.Write(wake_queue_.host(), LockEvent::kQueued, request, name);
-  const bool is_alone = name.queue_head.Get() == kNoCell;
-  if (PutInQueue(id, request, name) && is_alone) ReportContention(name);
+  const Priority priority = PositionOf(request).priority;
+  const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
+  // The first request does not always have the highest priority that waits, but none below it.
+  const bool may_be_highest = first == nullptr || priority > PositionOf(*first).priority;
+  if (PutInQueue(id, request, name) && may_be_highest)
+    ReportContention(name, ToContention(priority));
 }
 
 CellId ShardRules::PredecessorOf(const NameCell& name, Priority priority, uint64_t ticket) const {
@@ -287,12 +294,15 @@ bool ShardRules::PutInQueue(CellId id, RequestCell& request, NameCell& name) {
   const CellId follower = request.next.Get();
   const CellId previous = request.previous.Get();
   const CellId predecessor = priority > old ? PassBefore(request) : LetPass(id, request);
-  if (predecessor == previous || predecessor == id) return;
+  if (predecessor == previous || predecessor == id) {
+    return ReportContention(*name, ToContention(priority));
+  }
   RequestList queue = RequestList::Queue(shard_, *name);
   if (!queue.Remove(id, request)) return;
   Renumber(*name, predecessor, request);
   if (!queue.InsertBehind(predecessor, id, request)) return;
   ReportPassed(request, request.next.Get());
+  ReportContention(*name, ToContention(priority));
   ProcessLockRequestQueue(name_id);
   for (const CellId changed : {follower, id}) {
     const RequestCell* const waiting = shard_.RequestAt(changed);
@@ -302,38 +312,67 @@ bool ShardRules::PutInQueue(CellId id, RequestCell& request, NameCell& name) {
   }
 }
 
-// A death in between leaves a holder to notify, and a repair notifies it (I19).
-void ShardRules::ReportContention(const NameCell& name) {
+Contention ShardRules::HighestWaiting(const NameCell& name, Contention most) const {
+  Contention highest = Contention::kNone;
+  CellId id = name.queue_head.Get();
+  for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
+    const RequestCell* const waiting = shard_.RequestAt(id);
+    if (waiting == nullptr) break;
+    highest = std::max(highest, ToContention(PositionOf(*waiting).priority));
+    if (highest >= most) break;
+    id = waiting->next.Get();
+  }
+  return highest;
+}
+
+// Notifies the holders that watch. `added`: of a request that waits, or has this priority, since
+// the last report. A death in between leaves a holder to notify, and a repair notifies it (I19).
+void ShardRules::ReportContention(const NameCell& name, Contention added) {
   if (shard_.header().contention_watches.Get() == 0) return;
+  Contention most = added;
+  bool is_watched = false;
   CellId id = name.held_head.Get();
+  for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
+    const RequestCell* const holder = shard_.RequestAt(id);
+    if (holder == nullptr) return shard_.MarkCorrupted();
+    const Contention contention = holder->contention.Get();
+    is_watched = is_watched || contention != Contention::kUnwatched;
+    most = std::max(most, contention);
+    id = holder->next.Get();
+  }
+  if (!is_watched) return;
+  const Contention highest = HighestWaiting(name, most);
+  id = name.held_head.Get();
   for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
     RequestCell* const holder = shard_.RequestAt(id);
     if (holder == nullptr) return shard_.MarkCorrupted();
-    if (holder->contention.Get() == Contention::kWatched) {
-      SetContention(*holder, Contention::kReported);
+    const Contention contention = holder->contention.Get();
+    if (contention != Contention::kUnwatched && contention != highest) {
+      holder->contention.Set(highest);
       PostEvent(id, *holder);
     }
     id = holder->next.Get();
   }
 }
 
-void ShardRules::SetContention(RequestCell& request, Contention contention) {
-  segment::Shared<uint32_t>& watches = shard_.header().contention_watches;
-  const bool was_watched = request.contention.Get() == Contention::kWatched;
-  const bool is_watched = contention == Contention::kWatched;
-  if (is_watched && !was_watched) watches.Set(watches.Get() + 1);
-  if (was_watched && !is_watched && watches.Get() != 0) watches.Set(watches.Get() - 1);
-  request.contention.Set(contention);
+// A request with this priority has left the queue.
+void ShardRules::ReportWaitsNoMore(const NameCell& name, Priority priority) {
+  if (shard_.header().contention_watches.Get() == 0) return;
+  const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
+  if (first != nullptr && PositionOf(*first).priority >= priority) return;
+  ReportContention(name, Contention::kNone);
 }
 
-[[gnu::cold]] bool ShardRules::WatchContention(CellId id, RequestCell& request, bool posts) {
+[[gnu::cold]] Contention ShardRules::WatchContention(CellId id, RequestCell& request, bool posts) {
   SettleNameOf(id, request);
   NameCell* const name = shard_.NameAt(request.name.Get());
-  if (request.state.Get() != CellState::kHeld || name == nullptr) return false;
-  const bool is_contended = name->queue_head.Get() != kNoCell;
-  SetContention(request, is_contended ? Contention::kReported : Contention::kWatched);
-  if (is_contended && posts) PostEvent(id, request);
-  return is_contended;
+  if (request.state.Get() != CellState::kHeld || name == nullptr) return Contention::kNone;
+  const Contention highest = HighestWaiting(*name, Contention::kUserBlocking);
+  segment::Shared<uint32_t>& watches = shard_.header().contention_watches;
+  if (request.contention.Get() == Contention::kUnwatched) watches.Set(watches.Get() + 1);
+  request.contention.Set(highest);
+  if (posts && highest != Contention::kNone) PostEvent(id, request);
+  return highest;
 }
 
 // Takes every held lock of the name and holds it instead. The intent is committed first: a repair
@@ -403,8 +442,10 @@ bool ShardRules::RemoveFromQueue(CellId id, RequestCell& request, NameCell& name
 bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
   if (!RequestList::Held(shard_, name).Remove(id, request)) return false;
   if (!Leave(request, name)) return false;
-  if (request.contention.Get() == Contention::kWatched) {
-    SetContention(request, Contention::kUnwatched);
+  if (request.contention.Get() != Contention::kUnwatched) {
+    segment::Shared<uint32_t>& watches = shard_.header().contention_watches;
+    if (watches.Get() != 0) watches.Set(watches.Get() - 1);
+    request.contention.Set(Contention::kUnwatched);
   }
   segment::Shared<uint32_t>& count = CountOf(name, ModeOf(request));
   count.Set(count.Get() - 1);
@@ -428,6 +469,7 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
   NameCell* const name = shard_.NameAt(name_id);
   if (name == nullptr) return shard_.MarkCorrupted();
   uint32_t grants = 0;
+  Priority highest = Priority::kBackground;
   for (; grants <= shard_.MaxCells(); ++grants) {
     const CellId head = name->queue_head.Get();
     if (head == kNoCell) break;
@@ -435,7 +477,9 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
     if (request == nullptr) return shard_.MarkCorrupted();
     if (!IsGrantableNext(*request, *name)) break;
     if (!Grant(head, *request, *name)) return;
+    highest = std::max(highest, PositionOf(*request).priority);
   }
+  if (grants > 0) ReportWaitsNoMore(*name, highest);
   if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkCorrupted();
   // The new first waiter watches its old predecessor, which is right if that is the only holder.
   const HeldCounts held = CountsOf(*name);
@@ -489,10 +533,12 @@ void ShardRules::EndHeld(CellId id, RequestCell& request, NameCell& name, EndRea
 void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, EndReason reason) {
   const CellId name_id = request.name.Get();
   const CellId next = request.next.Get();
+  const Priority priority = PositionOf(request).priority;
   if (!RemoveFromQueue(id, request, name)) return;
   const WatchRingWriter note(shard_, reason != EndReason::kReleased);
   Free(id, request);
   note.Write(wake_queue_.host(), EventOf(reason, LockEvent::kAborted), request, name);
+  ReportWaitsNoMore(name, priority);
   ProcessLockRequestQueue(name_id);
   // The follower has a new blocker now, unless it was just granted.
   RequestCell* const follower = shard_.RequestAt(next);
@@ -575,13 +621,13 @@ void ShardRules::SettleNameOf(CellId id, const RequestCell& request) {
 
 bool ShardRules::MayBeBiased(const RequestCell& request, const NameCell& name) const {
   const HeldCounts held = CountsOf(name);
+  const QueuePosition position = PositionOf(request);
   return (shard_.header().watched.Get() & 1) == 0 && held.exclusive + held.shared == 1 &&
          name.queue_head.Get() == kNoCell && request.event_next.Get() == segment::kNotLinked &&
          request.label.Get() == kNoCell && request.call_site.Get() == kNoCell &&
          request.limit.Get() == 0 && request.hold_limit_ns.Get() == 0 &&
-         request.enclosing_token.Get() == 0 &&
-         PositionOf(request).priority == Priority::kUserVisible &&
-         request.contention.Get() == Contention::kUnwatched;
+         request.enclosing_token.Get() == 0 && position.priority == Priority::kUserVisible &&
+         position.overtakes == 0 && request.contention.Get() == Contention::kUnwatched;
 }
 
 // A death before the state is stored leaves a held lock of the dead; after it, a biased record of

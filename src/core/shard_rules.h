@@ -38,9 +38,11 @@ class ShardRules {
   // Moves a waiting request to the position of its new priority. Beyond the standard.
   void ChangePriority(segment::CellId id, segment::RequestCell& request, Priority priority);
 
-  // Notifies the agent of a held lock, once, when another request waits for the lock. Returns
-  // whether one waits now; then there is a notice only if `posts`. False, too, if the lock is lost.
-  bool WatchContention(segment::CellId id, segment::RequestCell& request, bool posts);
+  // Notifies the agent of a held lock, from now on, when the highest priority that waits for the
+  // lock changes. Returns that priority, and posts it if a request waits and `posts`. kNone if the
+  // lock is lost.
+  segment::Contention WatchContention(segment::CellId id, segment::RequestCell& request,
+                                      bool posts);
 
   // "Process the lock request queue" (#algorithm-process-request). Then frees the name
   // if it is unused.
@@ -80,8 +82,10 @@ class ShardRules {
   void Free(segment::CellId id, segment::RequestCell& request);
   void PostEvent(segment::CellId id, segment::RequestCell& request);
   void PostIfBlockerChanged(segment::CellId id);
-  void ReportContention(const segment::NameCell& name);
-  void SetContention(segment::RequestCell& request, segment::Contention contention);
+  // `most`: no request that waits has a higher priority.
+  segment::Contention HighestWaiting(const segment::NameCell& name, segment::Contention most) const;
+  void ReportContention(const segment::NameCell& name, segment::Contention added);
+  void ReportWaitsNoMore(const segment::NameCell& name, Priority priority);
   void SetNextWaiter(const segment::NameCell& name);
   void ReportHoldLimit(segment::CellId id);
 

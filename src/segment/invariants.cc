@@ -199,12 +199,16 @@ class ShardChecker {
     if (held.exclusive > 1 || (held.exclusive == 1 && held.shared > 0)) {
       Fail("I5", CellName(id) + " has holders that exclude each other");
     }
-    watched_ += held.watched;
+    watched_ += static_cast<uint32_t>(held.contentions.size());
+    const Contention highest = waiting.highest;
+    if (std::any_of(held.contentions.begin(), held.contentions.end(),
+                    [highest](Contention contention) { return contention != highest; })) {
+      Fail("I19", CellName(id) + " has a holder that is not notified");
+    }
     CheckLimits(id, held);
     CheckHoldLimits(id, name, waiting, held);
     const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
     if (first == nullptr) return;
-    if (held.watched > 0) Fail("I19", CellName(id) + " has a holder that is not notified");
     const bool is_shared = first->mode.Get() == static_cast<uint8_t>(LockMode::kShared);
     const uint32_t limit = first->limit.Get();
     const bool has_room = is_shared ? limit == 0 || held.shared < limit : held.shared == 0;
@@ -217,7 +221,8 @@ class ShardChecker {
   struct Counts {
     uint32_t exclusive = 0;
     uint32_t shared = 0;
-    uint32_t watched = 0;
+    Contention highest = Contention::kNone;  // of the priorities
+    std::vector<Contention> contentions;     // of those that watch
     std::vector<uint64_t> hold_limits;
     std::map<uint64_t, uint32_t> shared_limits;  // by token
     uint32_t all() const { return exclusive + shared; }
@@ -291,7 +296,9 @@ class ShardChecker {
       }
       const bool is_shared = request->mode.Get() == static_cast<uint8_t>(LockMode::kShared);
       ++(is_shared ? counts.shared : counts.exclusive);
-      if (request->contention.Get() == Contention::kWatched) ++counts.watched;
+      if (request->contention.Get() != Contention::kUnwatched)
+        counts.contentions.push_back(request->contention.Get());
+      counts.highest = std::max(counts.highest, ToContention(position.priority));
       if (is_shared) counts.shared_limits[request->token.Get()] = request->limit.Get();
       if (const uint64_t limit = request->hold_limit_ns.Get()) counts.hold_limits.push_back(limit);
       previous = id;

@@ -58,8 +58,8 @@
 // I17 A record that was biased is freed by its agent, or by the thread that ends the agent.
 // I18 After a request has returned without a grant, or a watcher has begun, every biased record
 //     concerned has been revoked. It is biased again only inside the shard, and only after that.
-// I19 Unlocked: while a request waits for a name, no holder of the name is kWatched.
-//     `contention_watches` counts the kWatched records of the shard.
+// I19 Unlocked: `contention` of a holder that watches is the highest priority that waits for the
+//     name. `contention_watches` counts the holders of the shard that watch.
 // I20 The orders of waiting requests come from `last_ticket`, like tickets. A request passes others
 //     only when it enters the queue or changes its priority: then first the passed ones get larger
 //     orders, from the last one on, so that each store leaves a queue in a valid order. No request
@@ -71,12 +71,14 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "segment/lock_mode.h"
+#include "segment/priority.h"
 #include "segment/shared.h"
 
 namespace holdfast::segment {
 
 inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
-inline constexpr uint32_t kLayoutVersion = 9;
+inline constexpr uint32_t kLayoutVersion = 10;
 
 // Cells are numbered from 1 through all extents; 0 is no cell.
 using CellId = uint32_t;
@@ -155,7 +157,7 @@ struct ShardHeader {
   Shared<uint32_t> watched;      // 28  odd: events go into the watch ring (watch_ring.h)
   Shared<uint64_t> changes;      // 32  incremented by a writer before its first change
   Shared<CellId> publications;   // 40  stack of operations (publication_list.h), linked by `next`
-  Shared<uint32_t> contention_watches;        //  44  index: kWatched records
+  Shared<uint32_t> contention_watches;        //  44  index: watching holders
   Shared<uint64_t> publication_count;         // 48  the count of operations published so far
   Shared<CellId> biased[kMaxBiasedPerShard];  //  56  all biased records; perhaps others, too
   uint8_t reserved2[40];                      // 216
@@ -195,12 +197,19 @@ struct AgentEntry {
 };
 static_assert(sizeof(AgentEntry) == 128 && offsetof(AgentEntry, event_head) == 64);
 
-// Whether the holder of a lock is notified when another request waits for it.
+// Of a holder: the highest priority that waits for its lock. Its agent is notified of each change.
 enum class Contention : uint8_t {
-  kUnwatched = 0,
-  kWatched = 1,   // its agent has to be notified
-  kReported = 2,  // a request waits, or has waited, and its agent is notified
+  kUnwatched = 0,  // it does not watch
+  kNone = 1,
+  kBackground = 2,
+  kUserVisible = 3,
+  kUserBlocking = 4,
 };
+
+constexpr Contention ToContention(Priority priority) {
+  return static_cast<Contention>(static_cast<uint8_t>(Contention::kBackground) +
+                                 static_cast<uint8_t>(priority));
+}
 
 // A lock request: pending, or granted.
 struct RequestCell {
@@ -339,6 +348,23 @@ inline constexpr uint32_t kRefusedErrorBit = 16;
 static_assert(sizeof(OperationCell) == kCellBytes && offsetof(OperationCell, hold_limit_ns) == 48 &&
               offsetof(OperationCell, token) == 96);
 
+// What an event says of its request, in one byte.
+struct RequestFacts {
+  LockMode mode = LockMode::kExclusive;
+  Priority priority = Priority::kUserVisible;
+  uint32_t overtakes = 0;  // at most 31
+
+  static constexpr RequestFacts FromByte(uint8_t byte) {
+    return {static_cast<LockMode>(byte & 1), ToPriority(byte >> 1 & 3),
+            static_cast<uint32_t>(byte >> 3)};
+  }
+  constexpr uint8_t ToByte() const {
+    return static_cast<uint8_t>(static_cast<uint32_t>(mode) | static_cast<uint32_t>(priority) << 1 |
+                                overtakes << 3);
+  }
+};
+static_assert(kMaxOvertakes < 32);
+
 // An event of one request, with copied details: the request may have ended when it is read.
 inline constexpr uint32_t kEntryUnits = 20;
 struct WatchRingEntry {
@@ -353,7 +379,7 @@ struct WatchRingEntry {
   uint32_t thread_id;      //  68
   uint32_t name_length;    //  72  code units, cut at Geometry::MaxWatchRingUnits()
   uint8_t type;            //  76  LockEvent
-  uint8_t mode;            //  77  LockMode
+  uint8_t request_facts;   //  77  RequestFacts
   uint16_t request;        //  78  the low half of its request_id
   uint16_t units[kEntryUnits];  //  80  the name, when it fits
 };

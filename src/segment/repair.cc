@@ -385,6 +385,8 @@ void ShardRepair::LinkQueues() {
     position.overtakes = std::min(position.overtakes, kMaxOvertakes);
     request->cell->queue_position.Set(position.ToWord());
     RequestList::Queue(shard_, KeepName(request->name)).Append(request->id, *request->cell);
+    Contention& highest = highest_waiting_[request->name];
+    highest = std::max(highest, ToContention(position.priority));
   }
 }
 
@@ -394,14 +396,14 @@ void ShardRepair::WatchContention() {
   watches.Set(0);
   for (const Request& request : requests_) {
     Shared<Contention>& contention = request.cell->contention;
-    if (contention.Get() != Contention::kWatched) continue;
+    if (contention.Get() == Contention::kUnwatched) continue;
     if (request.state != CellState::kHeld) {
       contention.Set(Contention::kUnwatched);
-    } else if (KeepName(request.name).queue_head.Get() != kNoCell) {
-      contention.Set(Contention::kReported);
-    } else {
-      watches.Set(watches.Get() + 1);
+      continue;
     }
+    const auto highest = highest_waiting_.find(request.name);
+    contention.Set(highest == highest_waiting_.end() ? Contention::kNone : highest->second);
+    watches.Set(watches.Get() + 1);
   }
 }
 

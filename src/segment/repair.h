@@ -92,7 +92,8 @@ class ShardRepair {
   std::vector<Request> requests_;  // by ticket
   IntactNames names_;
   std::unordered_map<CellId, NameCell*> biased_names_;
-  std::vector<bool> referenced_;  // by cell number
+  std::unordered_map<CellId, Contention> highest_waiting_;  // by name
+  std::vector<bool> referenced_;                            // by cell number
   enum class Life : unsigned char { kUnknown, kAlive, kDead };
   std::vector<Life> life_;  // by process slot, of its newest generation
 };

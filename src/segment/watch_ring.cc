@@ -93,7 +93,11 @@ void WatchRingWriter::Fill(Host& host, LockEvent event, const RequestCell& reque
   entry.time_ms = host.RealtimeMs();
   entry.token = request.token.Get();
   entry.type = static_cast<uint8_t>(event);
-  entry.mode = request.mode.Get();
+  const auto position = QueuePosition::FromWord(request.queue_position.Get());
+  const bool is_shared = request.mode.Get() == static_cast<uint8_t>(LockMode::kShared);
+  entry.request_facts = RequestFacts{is_shared ? LockMode::kShared : LockMode::kExclusive,
+                                     position.priority, std::min(position.overtakes, kMaxOvertakes)}
+                            .ToByte();
   entry.request = static_cast<uint16_t>(request.request_id.Get());
   NameProcess(segment, request, entry);
   NameAgent(segment, request, entry);

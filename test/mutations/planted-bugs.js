@@ -25,15 +25,15 @@ const RULES = [
   {
     name: 'a holder is not notified of a request that waits',
     file: 'src/core/shard_rules.cc',
-    from: '      SetContention(*holder, Contention::kReported);\n      PostEvent(id, *holder);\n',
-    to: '      SetContention(*holder, Contention::kReported);\n',
+    from: '      holder->contention.Set(highest);\n      PostEvent(id, *holder);\n',
+    to: '      holder->contention.Set(highest);\n',
     tests: ['core_test:ContentionTest*', SIMULATION],
   },
   {
     name: 'a repair forgets the holders that watch for contention',
     file: 'src/segment/repair.cc',
-    from: '      contention.Set(Contention::kReported);\n',
-    to: '      (void)request;\n',
+    from: '    contention.Set(highest == highest_waiting_.end() ? Contention::kNone : highest->second);\n',
+    to: '    (void)highest;\n',
     tests: ['core_test:*PublicationCrashes*'],
   },
   {

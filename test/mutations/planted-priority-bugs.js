@@ -3,9 +3,52 @@
 // Mistakes in the order of queues (src/segment/priority.h).
 
 const PRIORITY_TESTS = ['core_test:Priorit*:RandomHistory*'];
+const CONTENTION_TESTS = ['core_test:ContentionTest*:RandomHistory*'];
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const PRIORITY_BUGS = [
+  {
+    name: 'a holder inherits the priority of the first request only',
+    file: 'src/core/shard_rules.cc',
+    from: '    if (highest >= most) break;\n',
+    to: '    break;\n',
+    tests: CONTENTION_TESTS,
+  },
+  {
+    name: 'a holder keeps the priority of a request that has left',
+    file: 'src/core/shard_rules.cc',
+    from: '  ReportWaitsNoMore(name, priority);\n',
+    to: '',
+    tests: CONTENTION_TESTS,
+  },
+  {
+    name: 'a holder keeps the priority of a request that was granted beside it',
+    file: 'src/core/shard_rules.cc',
+    from: '  if (grants > 0) ReportWaitsNoMore(*name, highest);\n',
+    to: '',
+    tests: CONTENTION_TESTS,
+  },
+  {
+    name: 'a request that keeps its position raises no priority of its holder',
+    file: 'src/core/shard_rules.cc',
+    from: '    return ReportContention(*name, ToContention(priority));\n',
+    to: '    return;\n',
+    tests: CONTENTION_TESTS,
+  },
+  {
+    name: 'an urgent request behind others is not reported',
+    file: 'src/core/shard_rules.cc',
+    from: 'first == nullptr || priority > PositionOf(*first).priority;\n',
+    to: 'first == nullptr;\n',
+    tests: CONTENTION_TESTS,
+  },
+  {
+    name: 'a repair leaves the priority that a holder was notified of',
+    file: 'src/segment/repair.cc',
+    from: '    highest = std::max(highest, ToContention(position.priority));\n',
+    to: '    highest = Contention::kBackground;\n',
+    tests: ['core_test:EveryOperation/CrashImages*'],
+  },
   {
     name: 'a request that is overtaken does not count it',
     file: 'src/core/shard_rules.cc',

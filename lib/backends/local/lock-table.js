@@ -4,7 +4,12 @@ const { isGrantable } = require('../grantable.js');
 const { eachOf } = require('../../sliced.js');
 const { clearTimeout, dateNow, performance, setTimeout } = require('../../time.js');
 const { QueuedWatch } = require('../queued-watch.js');
-const { DEFAULT_PRIORITY, PRIORITY_RANK, TASK_PRIORITIES } = require('../../task-priority.js');
+const {
+  DEFAULT_PRIORITY,
+  PRIORITY_RANK,
+  TASK_PRIORITIES,
+  priorityOfRank,
+} = require('../../task-priority.js');
 const { TokenCounter } = require('./token-counter.js');
 
 /** @typedef {EntryList<LockEntry>} List */
@@ -162,7 +167,7 @@ class LockEntry {
   }
 
   get priority() {
-    return TASK_PRIORITIES[2 - this.rank];
+    return priorityOfRank(this.rank);
   }
 
   /** @returns {LockInfo} */

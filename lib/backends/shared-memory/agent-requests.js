@@ -1,6 +1,8 @@
 'use strict';
 
+const { priorityOfRank } = require('../../task-priority.js');
 const {
+  CONTENTION_NONE,
   COUNT_SHIFT,
   EVENT_CONTENDED,
   EVENT_CORRUPTED,
@@ -44,6 +46,13 @@ function reasonOfLoss(loss) {
   if (loss === LOSS_CORRUPTED) return 'disconnected';
   return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
 }
+
+/**
+ * @param {number} contention  of a held lock
+ * @returns {import('../../task-priority.js').TaskPriority | null} null: no request waits
+ */
+const priorityOfContention = (contention) =>
+  contention === CONTENTION_NONE ? null : priorityOfRank(contention - CONTENTION_NONE - 1);
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 
@@ -183,7 +192,10 @@ class AgentRequests {
     if (this.#releases.size > 0 && this.#answerRelease(id, kind)) return;
     const request = this.byId[id];
     if (request === null || request === undefined) return;
-    if (kind === EVENT_CONTENDED) return request.contended();
+    if (kind === EVENT_CONTENDED) {
+      const contention = this.words[at + EVENT_TOKEN + 1];
+      return request.contentionChanged(priorityOfContention(contention));
+    }
     if (kind === EVENT_GRANTED) {
       this.setToken(request, at + EVENT_TOKEN);
       request.granted();
@@ -200,4 +212,11 @@ class AgentRequests {
   }
 }
 
-module.exports = { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss, AgentRequests, NO_ID };
+module.exports = {
+  EVENT_DISCONNECTED,
+  priorityOfContention,
+  reasonOfEvent,
+  reasonOfLoss,
+  AgentRequests,
+  NO_ID,
+};

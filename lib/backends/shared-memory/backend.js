@@ -27,6 +27,7 @@ const { lazy } = require('../../lazy.js');
 const {
   EVENT_DISCONNECTED,
   NO_ID,
+  priorityOfContention,
   reasonOfEvent,
   reasonOfLoss,
   AgentRequests,
@@ -479,7 +480,8 @@ class SharedMemoryBackend {
    * @returns {boolean}
    */
   watchContention({ backendId }) {
-    return backendId !== NO_ID && this.#agent !== null && this.#agent.watchContention(backendId);
+    if (backendId === NO_ID || this.#agent === null) return null;
+    return priorityOfContention(this.#agent.watchContention(backendId));
   }
 
   /**

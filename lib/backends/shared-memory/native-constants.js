@@ -23,6 +23,8 @@ module.exports = Object.freeze({
   EVENT_RELEASED: 6,
   EVENT_CORRUPTED: 7,
   EVENT_CONTENDED: 8,
+  /** In an event and an answer: no request waits. Above are the priorities. */
+  CONTENTION_NONE: 1,
   // Answers to a blocking wait, beside the kinds of events; HAS_OTHERS may be added to those.
   SELF_DEADLOCK: 9,
   HAS_OTHERS: 16,

@@ -4,6 +4,7 @@
 // can reach. The native part returns flat arrays of values: to create the objects here is several
 // times cheaper than through Node-API.
 
+const { priorityOfRank } = require('../../task-priority.js');
 const { dateNow, setTimeout } = require('../../time.js');
 const { Slices } = require('../../sliced.js');
 
@@ -34,9 +35,6 @@ const LOCK = Object.freeze({
   OVERTAKES: 17,
 });
 const LOCK_FIELDS = 18;
-
-/** By the numbers of the native part. */
-const PRIORITIES = /** @type {const} */ (['background', 'user-visible', 'user-blocking']);
 
 /**
  * @param {FlatLocks} flat
@@ -90,7 +88,7 @@ function toLockDetail(flat, at, now) {
     requestId: flat[at + LOCK.REQUEST_ID],
     enclosingToken: toToken(flat, at + LOCK.ENCLOSING_TOKEN),
     callSite: flat[at + LOCK.CALL_SITE],
-    priority: PRIORITIES[flat[at + LOCK.PRIORITY]],
+    priority: priorityOfRank(flat[at + LOCK.PRIORITY]),
     overtakes: isHeld ? 0 : flat[at + LOCK.OVERTAKES],
   };
 }

@@ -1,6 +1,7 @@
 'use strict';
 
 const { invalidStateError } = require('../../errors.js');
+const { priorityOfRank } = require('../../task-priority.js');
 const { toToken } = require('./snapshot.js');
 const { clearTimeout, performance, setImmediate, setTimeout } = require('../../time.js');
 
@@ -21,8 +22,10 @@ const EVENT = Object.freeze({
   TIME: 8,
   LOST: 9,
   REQUEST_ID: 10,
+  PRIORITY: 11,
+  OVERTAKES: 12,
 });
-const EVENT_FIELDS = 11;
+const EVENT_FIELDS = 13;
 
 /** Indexed by the native number of the type. */
 const EVENT_TYPES = /** @type {const} */ ([
@@ -53,6 +56,8 @@ function toLockEvent(flat, at) {
     token: toToken(flat, at + EVENT.TOKEN),
     time: flat[at + EVENT.TIME],
     lost: flat[at + EVENT.LOST],
+    priority: priorityOfRank(flat[at + EVENT.PRIORITY]),
+    overtakes: flat[at + EVENT.OVERTAKES],
     requestId: flat[at + EVENT.REQUEST_ID],
   };
 }

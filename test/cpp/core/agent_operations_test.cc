@@ -337,7 +337,7 @@ TEST_F(AgentOperations, OfARequestThatWaitsRingTheHolderThoughTheCombinerDies) {
   const auto holder = *core::Agent::Open(SmallBucketIn(directory_), {3, 3});
   const core::Agent::Answer held = Request(*holder);
   ASSERT_EQ(held.outcome, core::RequestOutcome::kGranted);
-  ASSERT_FALSE(holder->WatchContention(held.id));
+  ASSERT_EQ(holder->WatchContention(held.id), segment::Contention::kNone);
   Lock();
   ASSERT_EQ(Request(), core::RequestOutcome::kQueued);
   ASSERT_TRUE(holder->GoToSleep());

@@ -96,6 +96,27 @@ std::vector<CrashCase> CrashCases() {
          s.second.WatchContention(2);
        },
        [](CrashScene& s) { s.Request(s.doomed, u"a"); }},
+      {"EndOfAnUrgentRequestOfAWatchingHolder",
+       [](CrashScene& s) {
+         s.Request(s.first, u"a", kShared);
+         s.Request(s.second, u"a", kShared);
+         s.first.WatchContention(1);
+         s.second.WatchContention(2);
+         s.Request(s.second, u"a");
+         s.Request(s.doomed, u"a", kUrgent);
+         (void)s.first.TakeEvents();
+         (void)s.second.TakeEvents();
+       },
+       [](CrashScene& s) { (void)s.doomed.End(4); }},
+      {"RiseOfAPriorityBehindAWatchingHolder",
+       [](CrashScene& s) {
+         s.Request(s.first, u"a");
+         s.first.WatchContention(1);
+         s.Request(s.second, u"a");
+         s.Request(s.doomed, u"a");
+         (void)s.first.TakeEvents();
+       },
+       [](CrashScene& s) { (void)s.doomed.ChangePriority(3, Priority::kUserBlocking); }},
       {"WatchContention", [](CrashScene& s) { s.Request(s.doomed, u"a"); },
        [](CrashScene& s) { s.doomed.WatchContention(1); }},
       {"WatchContentionOfABiasedLock",

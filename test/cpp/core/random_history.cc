@@ -209,8 +209,13 @@ void RandomHistory::WatchContention(Client& client) {
   if (mine.empty()) return;
   const uint32_t id = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())))->first;
   const ReferenceModel::Resource* const resource = ResourceOf(id);
-  const bool is_contended = model_.IsHeld(id) && !resource->queue.empty();
-  if (client.agent.WatchContention(id) != is_contended) Fail("a wrong answer about waiters");
+  auto highest = segment::Contention::kNone;
+  if (model_.IsHeld(id)) {
+    for (const ModelRequest& waiting : resource->queue) {
+      highest = std::max(highest, segment::ToContention(waiting.priority));
+    }
+  }
+  if (client.agent.WatchContention(id) != highest) Fail("a wrong answer about waiters");
 }
 
 void RandomHistory::ChangePriority(Client& client) {

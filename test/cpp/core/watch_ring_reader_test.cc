@@ -112,7 +112,10 @@ TEST_F(Watching, CarriesWhoAndWhen) {
   const auto event = all.Next(1);
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->entry.token, reply.token);
-  EXPECT_EQ(event->entry.mode, static_cast<uint8_t>(LockMode::kShared));
+  const auto facts = segment::RequestFacts::FromByte(event->entry.request_facts);
+  EXPECT_EQ(facts.mode, LockMode::kShared);
+  EXPECT_EQ(facts.priority, Priority::kUserVisible);
+  EXPECT_EQ(facts.overtakes, 0U);
   EXPECT_EQ(event->entry.process_id, 77U);
   EXPECT_EQ(event->entry.pid_namespace, 5U);
   EXPECT_EQ(event->entry.thread_id, 3U);

@@ -175,21 +175,23 @@ void Program::Hold(uint32_t id, Mine& mine, uint64_t token) {
   mine.is_held = true;
   mine.until_ns = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.hold_ns));
   if (is_quiet_ || !world_.OneIn(4)) return;
-  const bool is_contended = agent_->WatchContention(id);
-  if (is_contended || is_quiet_) return;
+  const segment::Contention contention = agent_->WatchContention(id);
+  if (world_.IsGhost()) return;
+  mine.contention = contention;
+  if (contention != segment::Contention::kNone || is_quiet_) return;
   mine.is_watching = true;
   mine.until_ns = World::kForever;
 }
 
-// It holds the lock until another request waits. If one did, the notice was lost, unless the shard
-// is locked or has to be repaired: then the notice follows.
-void Program::CheckThatNoRequestWaits(uint32_t id) {
-  if (!agent_->WatchContention(id)) return;
+// If another priority waits than the one that it was notified of, the notice was lost, unless the
+// shard is locked or has to be repaired: then the notice follows.
+void Program::CheckContention(uint32_t id) {
+  if (agent_->WatchContention(id) == mine_.at(id).contention || world_.IsGhost()) return;
   const std::u16string units = SimulatedName(mine_.at(id).name);
   const segment::ResourceName name(units.data(), static_cast<uint32_t>(units.size()));
   const bool is_readable = agent_->HoldersOf(name, 1).ok();
   if (!world_.IsGhost() && is_readable && !agent_->HasEvents()) {
-    Fail("was not notified of a request that waits");
+    Fail("was not notified of the priority that waits");
   }
 }
 
@@ -199,7 +201,8 @@ void Program::EndWhatIsDue() {
     if (mine.until_ns <= world_.now_ns()) due.push_back(id);
   }
   for (const uint32_t id : due) {
-    if (mine_.at(id).is_watching && !world_.IsGhost()) CheckThatNoRequestWaits(id);
+    const bool is_watching = mine_.at(id).contention != segment::Contention::kUnwatched;
+    if (is_watching && !world_.IsGhost()) CheckContention(id);
     if (!world_.IsGhost()) End(id);
   }
 }
@@ -312,7 +315,13 @@ void Program::Read(const RequestEvent& events) {
       return;  // it still waits
     case RequestEvent::Kind::kContended:
       if (!mine.is_held) return Fail("contended without a lock");
-      if (mine.is_watching) mine.until_ns = world_.now_ns();
+      mine.contention = static_cast<segment::Contention>(events.token);
+      if (!mine.is_watching || mine.contention == segment::Contention::kNone) return;
+      mine.until_ns = world_.now_ns();
+      // At times it waits for further notices.
+      if (world_.OneIn(2)) {
+        mine.until_ns += world_.Below(static_cast<uint32_t>(habits_.hold_ns));
+      }
       mine.is_watching = false;
       return;
   }

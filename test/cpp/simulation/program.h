@@ -64,6 +64,8 @@ class Program final : private core::BiasObserver {
     bool is_leaving = false;
     uint32_t name = 0;
     bool is_watching = false;  // holds until another request waits
+    // The highest priority that waits, as it was notified.
+    segment::Contention contention = segment::Contention::kUnwatched;
   };
   struct BiasedLock {
     uint32_t id = 0;
@@ -77,7 +79,7 @@ class Program final : private core::BiasObserver {
   void ChangePriority();
   void Request();
   void RequestName(uint32_t name, core::RequestParams request);
-  void CheckThatNoRequestWaits(uint32_t id);
+  void CheckContention(uint32_t id);
   void EndWhatIsDue();
   bool AcquireBiased(uint32_t name, const core::RequestParams& request, LockLog::Number number);
   bool ReleaseBiased(uint32_t id);

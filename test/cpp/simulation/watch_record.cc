@@ -117,7 +117,8 @@ void WatchRecord::Follow(uint64_t number) {
 }
 
 void WatchRecord::FollowGrant(const Entry& entry) {
-  const bool is_exclusive = entry.entry.mode == static_cast<uint8_t>(LockMode::kExclusive);
+  const auto facts = segment::RequestFacts::FromByte(entry.entry.request_facts);
+  const bool is_exclusive = facts.mode == LockMode::kExclusive;
   for (const auto& [token, held] : held_) {
     if (held.name != entry.name || (!held.is_exclusive && !is_exclusive)) continue;
     Fail("in the watch_ring two hold one lock", entry.entry.token);

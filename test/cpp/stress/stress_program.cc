@@ -145,7 +145,8 @@ void StressProgram::Hold(uint32_t id, Mine& mine, uint64_t token) {
   const uint64_t hold_us = OneIn(200) ? Below(5000) : OneIn(8) ? Below(100) : 0;
   mine.until_ns = mine.entry.now_ns + hold_us * kNsPerUs;
   if (control_.IsQuiet() || !OneIn(16)) return;
-  mine.is_watching = !agent_->WatchContention(id);
+  mine.contention = agent_->WatchContention(id);
+  mine.is_watching = mine.contention == segment::Contention::kNone;
   if (mine.is_watching) mine.until_ns = UINT64_MAX;
 }
 
@@ -156,23 +157,25 @@ void StressProgram::EndWhatIsDue() {
   for (auto& [id, mine] : mine_) {
     // No request is given up in the quiet: each waiter has to be notified.
     if (is_quiet && !mine.is_held) mine.until_ns = UINT64_MAX;
-    if (is_quiet && mine.is_watching) CheckThatNoRequestWaits(id, mine);
+    if (is_quiet && mine.is_watching) mine.until_ns = 0;
     if (mine.until_ns <= now_ns) due.push_back(id);
   }
-  for (const uint32_t id : due) End(id);
+  for (const uint32_t id : due) {
+    const Mine& mine = mine_.at(id);
+    if (mine.contention != segment::Contention::kUnwatched) CheckContention(id, mine);
+    End(id);
+  }
 }
 
-// It holds the lock until another request waits. If one did, the notice was lost, unless the shard
-// is locked or has to be repaired: then the notice follows.
-void StressProgram::CheckThatNoRequestWaits(uint32_t id, Mine& mine) {
-  mine.is_watching = false;
-  mine.until_ns = 0;
-  if (!agent_->WatchContention(id)) return;
+// If another priority waits than the one that it was notified of, the notice was lost, unless the
+// shard is locked or has to be repaired: then the notice follows.
+void StressProgram::CheckContention(uint32_t id, const Mine& mine) {
+  if (agent_->WatchContention(id) == mine.contention) return;
   const std::u16string units = StressName(mine.entry.name);
   const segment::ResourceName name(units.data(), static_cast<uint32_t>(units.size()));
   const bool is_readable = agent_->HoldersOf(name, 1).ok();
   if (is_readable && !agent_->HasEvents()) {
-    log_.Fail("was not notified of a request that waits");
+    log_.Fail("was not notified of the priority that waits");
   }
 }
 
@@ -226,7 +229,10 @@ void StressProgram::Read(const RequestEvent& events) {
     case RequestEvent::Kind::kStalled:
       return;  // it still waits
     case RequestEvent::Kind::kContended:
-      if (mine.is_watching) mine.until_ns = 0;
+      mine.contention = static_cast<segment::Contention>(events.token);
+      if (!mine.is_watching || mine.contention == segment::Contention::kNone) return;
+      // At times it waits for further notices.
+      mine.until_ns = platform::MonotonicNs() + (OneIn(2) ? Below(100) * kNsPerUs : 0);
       mine.is_watching = false;
       return;
   }

@@ -35,8 +35,10 @@ class StressProgram {
   struct Mine {
     StressEntry entry;
     bool is_held = false;
-    bool is_leaving = false;         // released, and the answer is still to come
-    bool is_watching = false;        // it holds until another request waits
+    bool is_leaving = false;   // released, and the answer is still to come
+    bool is_watching = false;  // it holds until another request waits
+    // The highest priority that waits, as it was notified.
+    segment::Contention contention = segment::Contention::kUnwatched;
     uint64_t until_ns = UINT64_MAX;  // when it is released, or taken back
   };
 
@@ -48,7 +50,7 @@ class StressProgram {
   void Hold(uint32_t id, Mine& mine, uint64_t token);
   void End(uint32_t id);
   void EndWhatIsDue();
-  void CheckThatNoRequestWaits(uint32_t id, Mine& mine);
+  void CheckContention(uint32_t id, const Mine& mine);
   void Deliver();
   void Read(const core::RequestEvent& events);
   void CheckLoss(const Mine& mine, bool is_expired);

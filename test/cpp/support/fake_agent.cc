@@ -81,9 +81,10 @@ bool FakeAgent::MissesContention() const {
   return std::any_of(mine_.begin(), mine_.end(), [this](const auto& item) {
     const Mine& mine = item.second;
     const segment::RequestCell& record = RecordOf(mine.record);
-    return mine.is_held && !mine.is_contended && record.ticket.Get() == mine.record.ticket &&
+    const segment::Contention contention = record.contention.Get();
+    return mine.is_held && record.ticket.Get() == mine.record.ticket &&
            record.state.Get() == segment::CellState::kHeld &&
-           record.contention.Get() == segment::Contention::kReported;
+           contention != segment::Contention::kUnwatched && contention != mine.contention;
   });
 }
 
@@ -98,8 +99,9 @@ Status FakeAgent::Read(const core::RecordEvent& events) {
     it->second.is_held = true;
     it->second.token = events.token;
   }
-  if (events.is_contended && events.state == segment::CellState::kHeld) {
-    it->second.is_contended = true;
+  if (events.contention != segment::Contention::kUnwatched &&
+      events.state == segment::CellState::kHeld) {
+    it->second.contention = events.contention;
   }
   return Status();
 }

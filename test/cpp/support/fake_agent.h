@@ -51,7 +51,7 @@ class FakeAgent {
     core::RecordRef record;
     bool is_held = false;
     uint64_t token = 0;
-    bool is_contended = false;
+    segment::Contention contention = segment::Contention::kUnwatched;  // as it was notified
     core::FirstSeenTimes first_seen{};
   };
 
@@ -93,7 +93,7 @@ class FakeAgent {
         lock_table().Request(self_, NameOf(name), request, timeout_ns_);
     if (reply.ok() && reply->outcome != core::RequestOutcome::kMissed) {
       const bool is_held = reply->outcome == core::RequestOutcome::kGranted;
-      mine_[id] = {reply->record, is_held, reply->token, false, {}};
+      mine_[id] = {.record = reply->record, .is_held = is_held, .token = reply->token};
     }
     return reply;
   }
@@ -102,15 +102,16 @@ class FakeAgent {
     return lock_table().ChangePriority(mine_.at(id).record, priority, timeout_ns_);
   }
 
-  // Whether another request waits for the lock; later an event sets `is_contended`.
-  bool WatchContention(uint32_t id) {
+  // The highest priority that waits for the lock; later events change `contention`.
+  segment::Contention WatchContention(uint32_t id) {
     Mine& mine = mine_.at(id);
-    const Result<bool> is_contended = lock_table().WatchContention(mine.record, false, timeout_ns_);
-    mine.is_contended = mine.is_contended || (is_contended.ok() && *is_contended);
-    return is_contended.ok() && *is_contended;
+    const Result<segment::Contention> highest =
+        lock_table().WatchContention(mine.record, false, timeout_ns_);
+    if (highest.ok()) mine.contention = *highest;
+    return highest.ok() ? *highest : segment::Contention::kNone;
   }
-  // Whether the record of a held lock says that this agent is notified of a request that waits, and
-  // it is not.
+  // Whether the record of a held lock says that this agent is notified of a priority that waits,
+  // and it is not.
   bool MissesContention() const;
 
   // Releases, or takes back.
