@@ -1,5 +1,5 @@
 import type { LockBackend, LockDetail, LockEvent, LockLossReason } from './backend.js';
-import type { TaskPriority } from './scheduler.js';
+import type { TaskPriority, TaskSignal } from './scheduler.js';
 
 /** `'exclusive'`: the only holder. `'shared'`: together with other shared holders. */
 export type LockMode = 'exclusive' | 'shared';
@@ -138,13 +138,16 @@ export declare class Lock {
   readonly token: bigint;
   /**
    * Aborts, beyond the standard, when the lock is lost while it is held; its `reason` is the {@link
-   * LockLostError} that `request()` rejects with. Pass it to work that must end then.
+   * LockLostError} that `request()` rejects with. Pass it to work that must end then. Its `priority`
+   * is the highest of the request and of those that wait for the lock, with `prioritychange` events,
+   * from the first use on; so tasks that are posted with it inherit the urgency of the requests that
+   * wait. After the release it is the one of the request.
    * @example
    * ```ts
    * await locks.request('feed', ({ signal }) => fetch(url, { signal }));
    * ```
    */
-  readonly signal: AbortSignal;
+  readonly signal: TaskSignal;
   /**
    * Aborts, beyond the standard, when another request waits for the lock; at once if one waits
    * already. It does not keep a handle: keep the handle itself. A long holder can finish its batch then, release the lock and request it again. It is

@@ -348,7 +348,7 @@ inline constexpr uint32_t kRefusedErrorBit = 16;
 static_assert(sizeof(OperationCell) == kCellBytes && offsetof(OperationCell, hold_limit_ns) == 48 &&
               offsetof(OperationCell, token) == 96);
 
-// What an event says of its request, in one byte.
+// The mode, priority and overtakes of a request in an event: one byte.
 struct RequestFacts {
   LockMode mode = LockMode::kExclusive;
   Priority priority = Priority::kUserVisible;

@@ -46,7 +46,7 @@ describeTwoClients('the priority of lock.signal', (clients) => {
     await endAll(holder);
   });
 
-  test('is that of a request that waits already', async () => {
+  test('counts a request that waits already', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const earlier = await first.hold(name);
@@ -84,7 +84,7 @@ describeTwoClients('the priority of lock.signal', (clients) => {
     await endAll(holder, waiting);
   });
 
-  test('follows the priority of the signal of its own request', async () => {
+  test("follows the priority of its request's signal", async () => {
     const { first } = clients;
     const name = unique('name');
     const holder = await first.hold(name, {}, { ...BACKGROUND, ...REPORTED });

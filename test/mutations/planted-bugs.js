@@ -60,8 +60,8 @@ const RULES = [
   {
     name: 'an aborted request leaves the queue unprocessed',
     file: 'src/core/shard_rules.cc',
-    from: 'LockEvent::kAborted), request, name);\n  ProcessLockRequestQueue(name_id);\n',
-    to: 'LockEvent::kAborted), request, name);\n  (void)name_id;\n',
+    from: '  ReportWaitsNoMore(name, priority);\n  ProcessLockRequestQueue(name_id);\n',
+    to: '  ReportWaitsNoMore(name, priority);\n  (void)name_id;\n',
     tests: [HISTORIES],
   },
   {

@@ -244,8 +244,8 @@ const PACKAGE_BUGS = [
   {
     name: 'a signal aborts while the backend reports the loss',
     file: 'lib/locks/lock.js',
-    from: 'queueMicrotask(() => controller.abort(error));',
-    to: 'controller.abort(error);',
+    from: 'queueMicrotask(() => this.#loss?.abort(error));',
+    to: 'this.#loss?.abort(error);',
     tests: ['test/locks/lock-signal.conformance.test.js'],
   },
   {

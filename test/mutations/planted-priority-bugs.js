@@ -101,7 +101,7 @@ const PRIORITY_BUGS = [
   {
     name: 'an urgent lock is biased',
     file: 'src/core/shard_rules.cc',
-    from: 'PositionOf(request).priority == Priority::kUserVisible &&',
+    from: 'position.priority == Priority::kUserVisible &&',
     to: 'true &&',
     tests: PRIORITY_TESTS,
   },

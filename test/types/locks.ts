@@ -16,11 +16,12 @@ import type {
   LockEvent,
   LockHandle,
   LockInfo,
-  LockManagerInspection,
   LockLossReason,
+  LockManagerInspection,
   LockManagerSnapshot,
   LockMode,
   LockOptions,
+  TaskSignal,
 } from 'holdfast';
 
 /** Fails to compile unless the two types are the same. */
@@ -100,7 +101,7 @@ locks.request('a', { timeout: undefined, holdLimit: undefined, label: undefined 
 locks.request('a', { timeout: '5 s' }, () => {});
 // @ts-expect-error so is a limit
 locks.request('a', { mode: 'shared', limit: null }, () => {});
-same<typeof lock.signal, AbortSignal>(true);
+same<typeof lock.signal, TaskSignal>(true);
 
 // acquire().
 const handle = locks.acquire('a', { timeout: 5 });

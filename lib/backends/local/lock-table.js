@@ -260,8 +260,8 @@ class LockResource {
   }
 
   /**
-   * The highest priority that waits. Usually the first request has it, but one that was passed often
-   * may be before it.
+   * The highest priority that waits. Usually the first request has it, but a request that was
+   * passed often may be before it.
    * @param {number} most  no request that waits has a higher rank
    */
   highestWaiting(most) {

@@ -71,8 +71,8 @@ class Entry {
   isAnswered = false;
   isHeld = false;
   /**
-   * @type {TaskPriority | null | undefined} the highest priority that waits for its lock, as far as it
-   *   is known; null: none waits; undefined: it is not watched
+   * @type {TaskPriority | null | undefined} the highest priority that waits for its lock, as far as
+   *   it is known; null: none waits; undefined: it is not watched
    */
   waiting = undefined;
   /** @type {((loss: LockLossReason | undefined) => void) | undefined} it is being ended */

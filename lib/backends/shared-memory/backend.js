@@ -475,10 +475,7 @@ class SharedMemoryBackend {
     this.#agent?.changePriority(backendId, PRIORITY_FLAGS[extras.priority]);
   }
 
-  /**
-   * @param {Request} request
-   * @returns {boolean}
-   */
+  /** @param {Request} request */
   watchContention({ backendId }) {
     if (backendId === NO_ID || this.#agent === null) return null;
     return priorityOfContention(this.#agent.watchContention(backendId));

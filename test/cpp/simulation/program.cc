@@ -183,7 +183,7 @@ void Program::Hold(uint32_t id, Mine& mine, uint64_t token) {
   mine.until_ns = World::kForever;
 }
 
-// If another priority waits than the one that it was notified of, the notice was lost, unless the
+// If another priority waits than its last notice said, a notice was lost, unless the
 // shard is locked or has to be repaired: then the notice follows.
 void Program::CheckContention(uint32_t id) {
   if (agent_->WatchContention(id) == mine_.at(id).contention || world_.IsGhost()) return;

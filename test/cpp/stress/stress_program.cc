@@ -167,7 +167,7 @@ void StressProgram::EndWhatIsDue() {
   }
 }
 
-// If another priority waits than the one that it was notified of, the notice was lost, unless the
+// If another priority waits than its last notice said, a notice was lost, unless the
 // shard is locked or has to be repaired: then the notice follows.
 void StressProgram::CheckContention(uint32_t id, const Mine& mine) {
   if (agent_->WatchContention(id) == mine.contention) return;
