@@ -1,4 +1,5 @@
 import type { LockMode } from './locks.js';
+import type { TaskPriority } from './scheduler.js';
 
 /**
  * The message of the diagnostics channels `locks.request.start`, `.grant`, `.miss`, `.lost` and
@@ -18,6 +19,8 @@ export interface LockRequestMessage {
   readonly clientId: string;
   /** '': none. */
   readonly label: string;
+  /** As it was requested; of a request that follows a signal, the one at its start. */
+  readonly priority: TaskPriority;
   /** Whether the request would not wait. */
   readonly ifAvailable: boolean;
   /** Whether the request took the lock away from its holders. */

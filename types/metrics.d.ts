@@ -49,6 +49,10 @@ export interface LockFigures {
   readonly held: number;
   /** Requests waiting now. */
   readonly waiting: number;
+  /** Those with the priority `'user-blocking'`. */
+  readonly waitingUrgent: number;
+  /** Those with the priority `'background'`. */
+  readonly waitingBackground: number;
   /** Age of the oldest held lock in seconds; 0: none is held. */
   readonly oldestHoldSeconds: number;
   /** Age of the oldest waiting request in seconds; 0: none waits. */
@@ -59,6 +63,11 @@ export interface LockFigures {
   readonly deadlockedRequests?: number | undefined;
   /** Grants since these metrics were created, like all counts below. */
   readonly grants: number;
+  /**
+   * How often requests were overtaken before their grants; an estimate where there were too many
+   * events to record all. `undefined` in the scope `'process'`.
+   */
+  readonly overtakes?: number | undefined;
   /** Locks that were released; an estimate where there were too many events to record all. */
   readonly releases: number;
   /** Requests refused because of `ifAvailable`. */

@@ -25,6 +25,8 @@ const { toMilliseconds } = require('./seconds.js');
  * @property {string} clientId
  * @property {number} requestId
  * @property {bigint | null} token
+ * @property {import('../../types').TaskPriority} priority
+ * @property {number} overtakes
  * @property {string} [label]  an event has none
  * @property {string} [callSite]
  */
@@ -147,7 +149,7 @@ class LockTrace {
     this.#waiting.delete(keyOf(request));
     const end = Math.max(time, open.time);
     return (
-      this.#slice('e', open.request, { time: end, verb: 'wait' }) +
+      this.#slice('e', open.request, { time: end, verb: 'wait', overtakes: request.overtakes }) +
       this.#count(request.name, 'waiting', { by: -1, time: end })
     );
   }
@@ -182,10 +184,10 @@ class LockTrace {
    * On the track of the thread.
    * @param {'b' | 'e'} ph
    * @param {Request} request
-   * @param {{ time: number, verb: string }} what
+   * @param {{ time: number, verb: string, overtakes?: number }} what
    */
-  #slice(ph, request, { time, verb }) {
-    const { mode, token } = request;
+  #slice(ph, request, { time, verb, overtakes }) {
+    const { mode, priority, token } = request;
     const shown = verb === 'wait' || token === null ? undefined : String(token);
     return this.#write({
       ph,
@@ -195,7 +197,11 @@ class LockTrace {
       pid: this.#groupOf(request),
       tid: this.#trackOf(request),
       ts: time * US_PER_MS,
-      args: ph === 'b' ? { mode, token: shown, ...labelsOf(request) } : labelsOf(request),
+      args: {
+        ...(ph === 'b' && { mode, priority, token: shown }),
+        ...(ph === 'e' && verb === 'wait' && { overtakes }),
+        ...labelsOf(request),
+      },
     });
   }
 

@@ -24,9 +24,13 @@ function toLine(event) {
   const style = STYLES[event.type] ?? ((/** @type {string} */ text) => text);
   const thread = event.threadId === 0 ? '' : ` thread ${event.threadId}`;
   const token = event.token === null ? '' : ` token ${event.token}`;
+  const priority = event.priority === 'user-visible' ? '' : `, ${event.priority}`;
+  const isOvertaken = event.type === 'granted' && event.overtakes > 0;
+  const overtaken = isOvertaken ? `, overtaken ${event.overtakes}` : '';
   return (
     `${formatTime(event.time)}  ${style(event.type.padEnd(TYPE_WIDTH))}  ` +
-    `${printable(event.name)}  ${event.mode} pid ${pidText(event)}${thread}${token}`
+    `${printable(event.name)}  ${event.mode}${priority}${overtaken} pid ${pidText(event)}` +
+    `${thread}${token}`
   );
 }
 

@@ -2,6 +2,7 @@
 
 const { channel } = require('node:diagnostics_channel');
 const { withJson } = require('./token.js');
+const { DEFAULT_PRIORITY } = require('../task-priority.js');
 const { performance, queueMicrotask } = require('../time.js');
 
 /**
@@ -48,6 +49,7 @@ function messageOf(request) {
     bucket: backend.bucket ?? '',
     clientId: backend.clientId,
     label: extras?.label ?? '',
+    priority: extras?.priority ?? DEFAULT_PRIORITY,
     ifAvailable,
     steal,
     requestedAt: now(),

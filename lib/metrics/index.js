@@ -40,6 +40,13 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const oldestSeconds = (values) =>
   values.reduce((oldest, ms) => Math.max(oldest, ms), 0) / MS_PER_SECOND;
 
+/** @param {Iterable<{ priority: import('../../types').TaskPriority }>} requests */
+function waitingByPriority(requests) {
+  const counts = { 'user-blocking': 0, 'user-visible': 0, background: 0 };
+  for (const { priority } of requests) counts[priority] += 1;
+  return { waitingUrgent: counts['user-blocking'], waitingBackground: counts.background };
+}
+
 /**
  * The present state of some requests.
  * @param {Inspection} inspection
@@ -49,6 +56,7 @@ function present({ held, pending }, deadlocked) {
   return {
     held: held.length,
     waiting: pending.length,
+    ...waitingByPriority(pending),
     oldestHoldSeconds: oldestSeconds(held.map((lock) => lock.held ?? 0)),
     oldestWaitSeconds: oldestSeconds(pending.map((request) => request.waited)),
     stoppedHolders: held.filter(({ processState }) => NOT_RUNNING.has(processState)).length,
@@ -67,6 +75,8 @@ const NOTHING = { held: [], pending: [] };
 const UNKNOWN = {
   held: NaN,
   waiting: NaN,
+  waitingUrgent: NaN,
+  waitingBackground: NaN,
   oldestHoldSeconds: NaN,
   oldestWaitSeconds: NaN,
   stoppedHolders: undefined,
@@ -323,7 +333,7 @@ class RequestStatistics {
   /** @returns {Omit<Data, 'scope' | 'bucket'>} */
   toData() {
     // A thread that has died counts nothing.
-    const counts = { ...this.counts, deaths: undefined };
+    const counts = { ...this.counts, deaths: undefined, overtakes: undefined };
     const now = performance.now();
     // The first that came is the oldest.
     const oldest = (/** @type {Map<Message, number>} */ requests) => {
@@ -333,6 +343,7 @@ class RequestStatistics {
     return {
       held: this.holding.size,
       waiting: this.waiting.size,
+      ...waitingByPriority(this.waiting.keys()),
       oldestHoldSeconds: oldest(this.holding),
       oldestWaitSeconds: oldest(this.waiting),
       ...counts,

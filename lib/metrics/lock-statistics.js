@@ -42,8 +42,15 @@ const MAX_FOLLOWED = 200_000;
 const MS_PER_SECOND = 1_000;
 
 /**
- * @typedef {'grants' | 'releases' | 'aborts' | 'timeouts' | 'steals' | 'expiries' | 'deaths'} Kind
- * @typedef {Record<Kind, number>} Counts
+ * @typedef {object} Counts
+ * @property {number} grants
+ * @property {number} overtakes
+ * @property {number} releases
+ * @property {number} aborts
+ * @property {number} timeouts
+ * @property {number} steals
+ * @property {number} expiries
+ * @property {number} deaths
  */
 
 /** Which count an event is of. */
@@ -60,6 +67,7 @@ const COUNT_OF = /** @type {Partial<Record<LockEvent['type'], keyof Counts>>} */
 /** @returns {Counts} */
 const noCounts = () => ({
   grants: 0,
+  overtakes: 0,
   releases: 0,
   aborts: 0,
   timeouts: 0,
@@ -143,6 +151,7 @@ class LockStatistics {
 
   /** @param {LockEvent} event */
   #recordGrant(event) {
+    this.counts.overtakes += event.overtakes;
     const key = keyOf(event);
     const since = this.#queued.get(key);
     this.#queued.delete(key);
@@ -202,13 +211,14 @@ class CountEstimate {
   }
 
   /**
-   * Adds up. A paused watch sees no grants, releases and aborts; it sees all other kinds.
+   * Adds up. A paused watch sees no grants, overtakes, releases and aborts; it sees all others.
    * @param {Counts} deltas  of deltas()
    * @param {number} factor  how many grants there were for each that was seen
    * @param {{ grants: number | undefined, isSample: boolean }} taken  grants: known exactly
    */
   add(deltas, factor, { grants, isSample }) {
     deltas.aborts = Math.round(deltas.aborts * factor);
+    deltas.overtakes = Math.round(deltas.overtakes * factor);
     deltas.grants = grants ?? Math.round(deltas.grants * factor);
     if (isSample) deltas.releases = Math.max(deltas.releases, this.#estimateReleases(deltas));
     // A release of this period may be among the estimated releases of an earlier one.

@@ -34,6 +34,18 @@ const METRICS = [
     read: ({ waiting }) => waiting,
   },
   {
+    name: 'holdfast_requests_waiting_urgent',
+    help: "Requests with the priority 'user-blocking' that wait now",
+    type: 'gauge',
+    read: ({ waitingUrgent }) => waitingUrgent,
+  },
+  {
+    name: 'holdfast_requests_waiting_background',
+    help: "Requests with the priority 'background' that wait now",
+    type: 'gauge',
+    read: ({ waitingBackground }) => waitingBackground,
+  },
+  {
     name: 'holdfast_oldest_hold_seconds',
     help: 'How long the lock that is held longest has been held',
     type: 'gauge',
@@ -64,6 +76,12 @@ const METRICS = [
     help: 'Locks granted',
     type: 'counter',
     read: ({ grants }) => grants,
+  },
+  {
+    name: 'holdfast_overtakes_total',
+    help: 'How often requests were overtaken before their grants',
+    type: 'counter',
+    read: ({ overtakes }) => overtakes,
   },
   {
     name: 'holdfast_releases_total',

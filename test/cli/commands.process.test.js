@@ -170,6 +170,26 @@ describe('graph', () => {
 });
 
 describe('watch', () => {
+  test('shows a priority, and how often a request was overtaken', async () => {
+    const { locks } = cli;
+    await locks.request('first', () => {}); // makes the bucket
+    const watch = cli.start(['watch', 'job']);
+    let line;
+    const seen = watch.line().then((first) => (line = first));
+    while (line === undefined) {
+      await locks.request('job', () => {}); // until it has begun to watch
+      await Promise.race([seen, new Promise((resolve) => setTimeout(resolve, 20))]);
+    }
+    await seen;
+    const holder = await locks.acquire('job');
+    const low = locks.request('job', { priority: 'background' }, () => {});
+    const plain = locks.request('job', () => {});
+    holder.release();
+    await Promise.all([low, plain]);
+    while (!line.includes('overtaken')) line = await watch.line();
+    expect(line).toMatch(/granted {3}job {2}exclusive, background, overtaken 1 pid \d+ token \d+$/);
+  });
+
   test('prints events as they happen', async () => {
     await cli.locks.request('first', () => {}); // makes the bucket
     const watch = cli.start(['watch', '--json']);

@@ -55,3 +55,20 @@ test('labels and call sites are shown, also of locks that were granted since', (
   expect(argsOf('t6')).toMatchObject({ label: 'hourly', token: '6' });
   expect(argsOf('l6')).toMatchObject({ label: 'hourly' });
 });
+
+test('a wait begins with its priority, and ends with the number of its overtakes', () => {
+  const trace = new LockTrace();
+  const waiter = lock({ requestId: 2, token: null, priority: 'background', overtakes: 1 });
+  const granted = { requestId: 2, token: 6n, priority: 'background', overtakes: 3 };
+  const all = slices(
+    trace.begin(
+      { held: [lock({ priority: 'user-visible', overtakes: 0 })], pending: [waiter] },
+      1_000,
+    ),
+    trace.record(event('granted', 1_001, granted)),
+    trace.end(2_000),
+  );
+  const argsOf = (kind) => all.find(({ cat, ph }) => cat === 'wait' && ph === kind).args;
+  expect(argsOf('b')).toMatchObject({ priority: 'background' });
+  expect(argsOf('e')).toMatchObject({ overtakes: 3 });
+});

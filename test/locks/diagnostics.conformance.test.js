@@ -152,7 +152,7 @@ describeOneClient('diagnostics channels', (run) => {
       let token;
       const before = Date.now();
       const messages = await recordChannels(name, () =>
-        locks.request(name, { label: 'about it' }, (lock) => {
+        locks.request(name, { label: 'about it', priority: 'background' }, (lock) => {
           ({ token } = lock);
         }),
       );
@@ -160,6 +160,7 @@ describeOneClient('diagnostics channels', (run) => {
       assert.equal(messages.length, 3);
       for (const [, , other] of messages) assert.equal(other, object);
       assert.equal(start.label, 'about it');
+      assert.equal(start.priority, 'background');
       assert.equal(typeof start.bucket, 'string');
       assert.match(start.clientId, /^[0-9a-f-]{36}$/);
       assert.deepEqual([start.token, start.grantedAt, start.endedAt], [null, null, null]);

@@ -70,6 +70,22 @@ describe.each(['bucket', 'process'])('of a %s', (scope) => {
     await untilCounted({ held: 0, waiting: 0, grants: 2 });
   });
 
+  test('the waiting requests of high and low priority, and the overtakes', async () => {
+    await count({ scope });
+    const { locks } = bucket;
+    const release = await bucket.hold('a');
+    const waiting = [
+      locks.request('a', { priority: 'background' }, () => {}),
+      locks.request('a', () => {}),
+      locks.request('a', { priority: 'user-blocking' }, () => {}),
+    ];
+    await untilCounted({ waiting: 3, waitingUrgent: 1, waitingBackground: 1 });
+    await release();
+    await Promise.all(waiting);
+    const overtakes = scope === 'bucket' ? 3 : undefined;
+    await untilCounted({ waitingUrgent: 0, waitingBackground: 0, grants: 4, overtakes });
+  });
+
   test('the times of waits and holds are sorted into the bounds', async () => {
     await count({ scope, bounds: [0.02, 3600] });
     const release = await bucket.hold('a');
