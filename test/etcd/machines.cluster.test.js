@@ -16,7 +16,6 @@ const ROUNDS = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? 3);
 /** An election takes one to two seconds. */
 const ELECTION_MS = 4_000;
 const TTL = '?ttl=5';
-const DAY_MS = 86_400_000;
 
 const testIf = (condition) => (condition ? test : test.skip);
 
@@ -116,15 +115,14 @@ testIf(canSetClocks)('the wall clocks of all processes are set forth and back', 
     for (let i = 0; i < 4; i += 1) stress.add({ url: cluster.url('stress', '?ttl=30'), env });
     await stress.untilAllProgress();
     for (let round = 0; round < ROUNDS; round += 1) {
-      for (const jump of JUMPS) {
+      for (const [jump, offset] of Object.entries(JUMPS)) {
         await clock.set(jump);
+        await stress.untilClocksAre(offset);
         await stress.untilAllProgress();
       }
     }
     const ends = await stress.finish();
     expect(ends.map(({ lost }) => lost)).toEqual([0, 0, 0, 0]);
-    // The last jump was seen.
-    for (const { wallClock } of ends) expect(wallClock).toBeLessThan(Date.now() - 9 * DAY_MS);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -12,8 +12,16 @@ const LIBRARY_FOLDERS = [
 ];
 /** Without it the loader only warns, and no clock is set. */
 const canSetClocks = LIBRARY_FOLDERS.some((it) => existsSync(LIBRARY.replace('$LIB', it)));
-/** How the wall clocks jump, as libfaketime reads it. */
-const JUMPS = ['+1h', '-1h', '+0', '+10d', '-10d'];
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** How the wall clocks jump, as libfaketime reads it, in ms. */
+const JUMPS = {
+  '+1h': HOUR_MS,
+  '-1h': -HOUR_MS,
+  '+0': 0,
+  '+10d': 10 * DAY_MS,
+  '-10d': -10 * DAY_MS,
+};
 /** Longer than libfaketime remembers what it has read. */
 const UNTIL_READ_MS = 1_500;
 
@@ -33,7 +41,7 @@ class FalseClock {
     };
   }
 
-  /** Resolves when each that runs has noticed. @param {string} jump */
+  /** Resolves when most programs have noticed. @param {string} jump */
   async set(jump) {
     writeFileSync(this.#file, `${jump}\n`);
     await sleep(UNTIL_READ_MS);

@@ -66,6 +66,9 @@ class FenceJudge {
   /** @type {Map<number | '*', bigint | undefined>} up to which token; undefined: all */
   #excuses = new Map();
 
+  /** @type {Map<number, number>} by process, when it entered last */
+  wallClocks = new Map();
+
   /** @param {number} pid */
   enteredBy(pid) {
     return this.#enteredBy.get(pid) ?? 0;
@@ -77,11 +80,12 @@ class FenceJudge {
 
   /**
    * @typedef {{ pid: number, name: string, mode: string, id: string, token: string }} Grant
-   * @param {Grant & { order?: number }} call
+   * @param {Grant & { order?: number, wallClock?: number }} call
    * @returns {boolean} whether it is accepted
    */
-  enter({ pid, name, mode, id, token, order }) {
+  enter({ pid, name, mode, id, token, order, wallClock }) {
     if (this.#dead.has(pid)) return false;
+    if (wallClock !== undefined) this.wallClocks.set(pid, wallClock);
     const hold = { pid, mode, token: BigInt(token), isOvertaken: false };
     this.#holds.set(id, hold);
     const resource = this.#resourceOf(name);

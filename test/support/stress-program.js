@@ -32,7 +32,7 @@ function random(below) {
 async function hold(lock, order, seen) {
   const { name, mode, token } = lock;
   seen.id = `${process.pid}:${token}`;
-  const call = { name, mode, id: seen.id, token: String(token), order };
+  const call = { name, mode, id: seen.id, token: String(token), order, wallClock: Date.now() };
   lock.signal.addEventListener('abort', () => resource.report('notified', call));
   if (!(await resource.submit('enter', call))) return;
   await sleep(random(4));
@@ -77,7 +77,7 @@ async function main() {
   await Promise.all(Array.from({ length: LOOPS }, work));
   const status = await backend.status();
   const closing = once(process, 'message');
-  process.send({ status: { ...status, wallClock: Date.now() } });
+  process.send({ status });
   await closing;
   ending.abort();
   await watched;

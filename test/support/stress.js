@@ -78,6 +78,8 @@ class StressProcess {
  * @property {() => Promise<void>} untilEmpty  there is no session
  */
 
+const HALF_AN_HOUR_MS = 1_800_000;
+
 /**
  * Processes that take locks over a cluster while a test does harm to it or to them, and a resource
  * that judges the locks.
@@ -182,6 +184,13 @@ class StressTest {
     while (goals.some(([pid, goal]) => this.judge.enteredBy(pid) < goal)) {
       await this.untilProgress(1);
     }
+  }
+
+  /** Resolves when each process has entered with such a wall clock. @param {number} offset  ms */
+  async untilClocksAre(offset) {
+    const isSet = ({ pid }) =>
+      Math.abs((this.judge.wallClocks.get(pid) ?? NaN) - Date.now() - offset) < HALF_AN_HOUR_MS;
+    while (!this.running.every(isSet)) await this.untilProgress(1);
   }
 
   /** Lets all end what they do, and checks what has happened. */
