@@ -56,6 +56,21 @@ test('a holder is notified of a request that waits, of whichever broker', async 
   other.close();
 });
 
+test('a request that is aborted while the broker dies is not granted by the next one', async () => {
+  const other = openLockManager({ backend: new BrokerBackend({ directory }) });
+  const lock = await locks.acquire('a');
+  const controller = new AbortController();
+  const aborted = other.request('a', { signal: controller.signal }, () => {});
+  await other.query(); // the broker has read that
+  killBroker(files);
+  controller.abort();
+  await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
+  const next = locks.request('a', () => 'next'); // the other client has no more to do
+  await lock.release();
+  expect(await next).toBe('next');
+  other.close();
+});
+
 test('requests to the broker after that are granted', async () => {
   replaceBroker();
   expect(isGranted('a')).toBe(true);

@@ -473,6 +473,8 @@ class BrokerBackend {
   #syncCalls;
   /** The last blocking holdersOf() had no answer. */
   #isSilent = false;
+  /** In this session: a broker that has died may not have read it. */
+  #hasCancelled = false;
   #isClosed = false;
 
   /**
@@ -600,6 +602,7 @@ class BrokerBackend {
     if (entry === undefined) return;
     this.#requests.remove(entry);
     if (!entry.isHeld) this.#keepAlive.unref();
+    this.#hasCancelled = true;
     this.#link.send(['c', entry.number, isTimeout ? 1 : 0, this.#link.now()]);
   }
 
@@ -805,6 +808,7 @@ class BrokerBackend {
     this.#syncCalls.close();
     this.#session?.lifeline.close();
     this.#session = undefined;
+    this.#hasCancelled = false;
   }
 
   #connect() {
@@ -873,7 +877,7 @@ class BrokerBackend {
 
   /** Usually a broker has died: the next broker gets the whole state. */
   #onClose() {
-    if (!this.#isIdle) this.#connect();
+    if (!this.#isIdle || this.#hasCancelled) this.#connect();
   }
 
   /** @param {any[]} message */
