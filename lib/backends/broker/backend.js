@@ -581,15 +581,15 @@ class BrokerBackend {
   }
 
   /**
-   * The broker's answer is `contended()`.
+   * The broker reads the queue: `contentionChanged()` follows if a request waits.
    * @param {Request} request
    */
   watchContention(request) {
     const entry = this.#requests.find(request);
-    if (entry === undefined || entry.watchesContention) return false;
-    this.#link.send(['k', entry.number]);
-    entry.watchesContention = true; // not before: at the end of the stack a call throws
-    return false;
+    if (entry === undefined || entry.waiting !== undefined) return entry?.waiting ?? null;
+    this.#link.send(['k', entry.number, null]);
+    entry.waiting = null; // not before: at the end of the stack a call throws
+    return null;
   }
 
   /**
@@ -871,8 +871,8 @@ class BrokerBackend {
     for (const watch of this.#watches) watch.reopen();
     const calls = this.#calls.messages(toBrokerTime);
     const state = handshakeMessages(this.#state(toBrokerTime), false);
-    const watched = [...this.#requests.values()].filter((entry) => entry.watchesContention);
-    return [...calls, ...state, ...watched.map(({ number }) => ['k', number])];
+    const watched = [...this.#requests.values()].filter(({ waiting }) => waiting !== undefined);
+    return [...calls, ...state, ...watched.map(({ number, waiting }) => ['k', number, waiting])];
   }
 
   /** Usually a broker has died: the next broker gets the whole state. */

@@ -9,19 +9,21 @@ const { createHmac, randomBytes, timingSafeEqual } = require('node:crypto');
  * To the broker, `t` by the broker's clock:
  *   auth [proof, nonce] · + [requests], of the next hello · hello [state] ·
  *   q [id, name, flags, t, extras] · r [id, t] ·
- *   c [id, isTimeout, t] · y [id, flags, t] · f [id] · k [id] · ? [call, what, t, argument] ·
- *   bye []
+ *   c [id, isTimeout, t] · y [id, flags, t] · f [id] · ? [call, what, t, argument] · bye [] ·
+ *   k [id, priority]: a holder that knows this highest priority of those that wait, or null, is
+ *   notified of another one from now on
  * Calls (`?`) before `hello` take effect together with its requests, by their times.
  * From the broker:
  *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·
- *   m [id] · k [id] · l [id, reason, high, low] · d [id, reason] · e [id, name, message] ·
+ *   m [id] · k [id, priority] · l [id, reason, high, low] · d [id, reason] ·
+ *   e [id, name, message] ·
  *   p [call, key, items], which go before the items of the answer · a [call, value] ·
  *   x [call, name, message]: no answer · . []: it lives, and reads what the client has sent ·
  *   over [name, message, knownUpTo]: no more is to be had here, and why; with the highest number of
  *   a request that its table has had, if its directory was removed
  */
 
-const WIRE_VERSION = 6;
+const WIRE_VERSION = 7;
 
 /** Flags of a request. */
 const SHARED = 1;
@@ -117,7 +119,7 @@ const REQUEST_MESSAGES = {
   w: () => ({ type: 'queued' }),
   g: (high, low) => ({ type: 'granted', token: tokenOf(high, low) }),
   m: () => ({ type: 'missed' }),
-  k: () => ({ type: 'contended' }),
+  k: (priority) => ({ type: 'contended', priority }),
   l: (reason, high, low) => ({ type: 'lost', reason, token: tokenOf(high, low) }),
   d: (loss) => ({ type: 'ended', loss: loss ?? undefined }),
   e: (name, message) => ({ type: 'failed', error: new DOMException(message, name) }),

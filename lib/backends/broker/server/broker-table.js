@@ -17,6 +17,7 @@ const { clockName, machineNow, wallLead, wallNow } = require('../machine-clock.j
 
 /** @typedef {import('../../local/lock-table.js').LockEntry} LockEntry */
 /** @typedef {import('../../../../types/backend.d.ts').LockLossReason} LossReason */
+/** @typedef {import('../../../task-priority.js').TaskPriority} TaskPriority */
 
 /**
  * The target of messages for a client.
@@ -175,9 +176,12 @@ class Session {
     this.#table.noteLoss(this, entry, reason);
   }
 
-  /** @param {LockEntry} entry */
-  onContended({ request: { backendId } }) {
-    this.send(['k', backendId]);
+  /**
+   * @param {LockEntry} entry
+   * @param {TaskPriority | null} priority
+   */
+  onContentionChanged({ request: { backendId } }, priority) {
+    this.send(['k', backendId, priority]);
   }
 
   /**
@@ -368,7 +372,7 @@ class ClientRequest {
   }
 
   granted() {}
-  contended() {}
+  contentionChanged() {}
   missed() {}
   failed() {}
   lost() {}
@@ -613,10 +617,13 @@ class BrokerTable {
   /**
    * @param {Session} session
    * @param {number} id  of a held lock
+   * @param {TaskPriority | null} known  the highest priority that waits, as its client knows it
    */
-  watchContention(session, id) {
+  watchContention(session, id, known) {
     const entry = session.entries.get(id);
-    if (entry !== undefined && this.#table.watchContention(entry)) session.onContended(entry);
+    if (entry === undefined) return;
+    const waiting = this.#table.watchContention(entry);
+    if (waiting !== known) session.onContentionChanged(entry, waiting);
   }
 
   /**

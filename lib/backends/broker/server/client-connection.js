@@ -416,8 +416,9 @@ class ClientConnection {
       const [id] = numbers(rest, 1);
       this.#at(this.#lastT, () => table.forget(session, id));
     } else if (kind === 'k') {
-      const [id] = numbers(rest, 1);
-      this.#at(this.#lastT, () => table.watchContention(session, id));
+      numbers(rest, 1);
+      const [id, known] = rest;
+      this.#at(this.#lastT, () => table.watchContention(session, id, known));
     } else if (kind === '?') {
       this.#call(rest);
     } else if (kind === 'bye') {
