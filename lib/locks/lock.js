@@ -130,8 +130,10 @@ class LockSignals {
    * @param {import('../errors.js').LockLostError} error
    */
   lose(error) {
-    if (this.#loss === undefined) this.#lossBefore = error;
-    queueMicrotask(() => this.#loss?.abort(error));
+    queueMicrotask(() => {
+      if (this.#loss === undefined) this.#lossBefore = error;
+      else this.#loss.abort(error);
+    });
     this.end();
   }
 

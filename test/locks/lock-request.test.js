@@ -125,6 +125,18 @@ describe('between a grant and its callback', () => {
     },
   );
 
+  test('a lock that is stolen before its callback begins aborts its signal in the callback', async () => {
+    const { locks, requested } = openQueueing();
+    const aborted = jest.fn();
+    const request = locks.request('a', ({ signal }) => {
+      signal.addEventListener('abort', aborted);
+    });
+    requested[0].granted();
+    requested[0].lost('stolen');
+    await expect(request).rejects.toMatchObject({ reason: 'stolen' });
+    expect(aborted).toHaveBeenCalledTimes(1);
+  });
+
   test('a signal that aborts after a steal ends it without a callback, and it rejects with the loss', async () => {
     const { locks, requested } = openQueueing();
     const controller = new AbortController();
