@@ -211,11 +211,7 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
   Entry& entry = entries_[id];
   const RecordRef record = entry.record;
   if (entry.contention != Contention::kUnwatched) {
-    const segment::ShardView view(attachment_->lock_table().segment(), record.shard);
-    const segment::RequestCell* const request = RequestOf(view, record);
-    const Contention contention =
-        request == nullptr ? Contention::kUnwatched : request->contention.Acquire();
-    if (contention != Contention::kUnwatched) entry.contention = contention;
+    (void)UpdateContention(entry);
     return entry.contention;
   }
   entry.contention = Contention::kNone;
@@ -232,6 +228,18 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
   }
   if (highest.ok()) entry.contention = *highest;
   return entry.contention;
+}
+
+// Reads what the record says now: of several events of a record the last one may be the oldest. A
+// held record is freed by this agent only. Returns whether it has changed.
+[[gnu::cold]] bool Agent::UpdateContention(Entry& entry) {
+  const segment::ShardView view(attachment_->lock_table().segment(), entry.record.shard);
+  const segment::RequestCell* const request = RequestOf(view, entry.record);
+  const Contention contention =
+      request == nullptr ? Contention::kUnwatched : request->contention.Acquire();
+  if (contention == Contention::kUnwatched || contention == entry.contention) return false;
+  entry.contention = contention;
+  return true;
 }
 
 [[gnu::cold]] void Agent::ChangePriority(uint32_t id, Priority priority) {
@@ -1199,11 +1207,9 @@ void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {
     SetState(id, EntryState::kHeld);
     events.push_back({id, RequestEvent::Kind::kGranted, record.token, Status()});
   } else if (record.state == CellState::kHeld && IsHolding(entry->state)) {
-    const bool is_watched = record.contention != Contention::kUnwatched;
-    if (!is_watched || record.contention == entry->contention) return;
-    entry->contention = record.contention;
+    if (entry->contention == Contention::kUnwatched || !UpdateContention(*entry)) return;
     events.push_back(
-        {id, RequestEvent::Kind::kContended, static_cast<uint64_t>(record.contention), Status()});
+        {id, RequestEvent::Kind::kContended, static_cast<uint64_t>(entry->contention), Status()});
   } else if (segment::IsLost(record.state)) {
     const bool is_expired = record.state == CellState::kExpired;
     FreeEntry(id);

@@ -332,6 +332,7 @@ class Agent {
   }
   bool EndIdleBiased();
   void SweepBiased();
+  bool UpdateContention(Entry& entry);
   Loss EndEntry(uint32_t id, EndReason reason);
   Loss EndLater(uint32_t id, EndReason reason, segment::CellState seen);
   void EndByWorker(uint32_t id, EndReason reason, segment::CellState seen);

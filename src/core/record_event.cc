@@ -19,7 +19,6 @@ RecordEvent ReadEvent(segment::Segment& segment, segment::CellId id,
     event.state = request.state.Acquire();
     event.request_id = request.request_id.Acquire();  // all before the ticket is read again
     event.token = request.token.Acquire();
-    event.contention = request.contention.Acquire();
     ticket = request.ticket.Acquire();
   } while (ticket != event.record.ticket);
   return event;

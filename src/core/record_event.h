@@ -15,7 +15,6 @@ struct RecordEvent {
   uint32_t request_id = 0;
   segment::CellState state = segment::CellState::kFree;
   uint64_t token = 0;
-  segment::Contention contention = segment::Contention::kUnwatched;  // while it is held
   bool may_be_blocked_by_others = true;  // while it waits: its blocker may have changed
 };
 

@@ -99,9 +99,9 @@ Status FakeAgent::Read(const core::RecordEvent& events) {
     it->second.is_held = true;
     it->second.token = events.token;
   }
-  if (events.contention != segment::Contention::kUnwatched &&
-      events.state == segment::CellState::kHeld) {
-    it->second.contention = events.contention;
+  const segment::Contention contention = RecordOf(events.record).contention.Get();
+  if (events.state == segment::CellState::kHeld && contention != segment::Contention::kUnwatched) {
+    it->second.contention = contention;
   }
   return Status();
 }
