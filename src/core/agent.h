@@ -246,6 +246,8 @@ class Agent {
   void TakeEvents(std::vector<RequestEvent>& events);
   bool HasEvents() const;
   bool IsRescanning() const { return rescan_.is_running; }
+  // Whether the last rescan found a busy shard, so that another one follows.
+  bool AwaitsRescan() const { return !rescan_.is_complete; }
   // Polls for events for a moment if that pays (adaptive_spin.h). True: there are events.
   bool AwaitEvents() {
     return queued_ > 0 && adaptive_spin_.SpinFor([this] { return HasEvents(); });

@@ -183,14 +183,14 @@ void Program::Hold(uint32_t id, Mine& mine, uint64_t token) {
   mine.until_ns = World::kForever;
 }
 
-// If another priority waits than its last notice said, a notice was lost, unless the
-// shard is locked or has to be repaired: then the notice follows.
+// If another priority waits than its last notice said, a notice was lost, unless the shard is
+// locked, has to be repaired, or was locked in the last rescan: then the notice follows.
 void Program::CheckContention(uint32_t id) {
   if (agent_->WatchContention(id) == mine_.at(id).contention || world_.IsGhost()) return;
   const std::u16string units = SimulatedName(mine_.at(id).name);
   const segment::ResourceName name(units.data(), static_cast<uint32_t>(units.size()));
   const bool is_readable = agent_->HoldersOf(name, 1).ok();
-  if (!world_.IsGhost() && is_readable && !agent_->HasEvents()) {
+  if (!world_.IsGhost() && is_readable && !agent_->HasEvents() && !agent_->AwaitsRescan()) {
     Fail("was not notified of the priority that waits");
   }
 }
