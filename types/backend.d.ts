@@ -307,7 +307,7 @@ export interface LockBackend {
   /**
    * The highest priority of the requests that wait now for the lock that this request holds, as far
    * as it is known; null: none waits. When it changes, the backend calls `contentionChanged()` of
-   * this request, with the latest value if it changes fast. Called again, it returns the same.
+   * this request, with the latest value if it changes fast. Called again, it returns the latest value.
    * Without this method `lock.contended` never aborts, and `lock.signal` has the priority of the
    * request.
    */

@@ -49,7 +49,10 @@ export interface LockFigures {
   readonly held: number;
   /** Requests waiting now. */
   readonly waiting: number;
-  /** Those with the priority `'user-blocking'`. */
+  /**
+   * Those with the priority `'user-blocking'`. In the scope `'process'` a request counts with the
+   * priority that it had at its start.
+   */
   readonly waitingUrgent: number;
   /** Those with the priority `'background'`. */
   readonly waitingBackground: number;

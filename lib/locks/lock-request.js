@@ -707,7 +707,7 @@ class LockRequest {
       if (wasHolding) lossReason = this.backend.release(this, isMicrotask);
     } catch (error) {
       // At the end of the stack. A release that throws has had no effect.
-      void apply(then, RESOLVED, [() => this.backend.release(this)]);
+      void apply(then, RESOLVED, [() => this.#releaseLate()]);
       throw error;
     }
     if (this.outer !== undefined) leaveCallChain(this);
@@ -719,6 +719,11 @@ class LockRequest {
     if (lossReason !== undefined) return this.#concludeEnd(lossReason, reason);
     publishEnd(this, reason);
     return undefined;
+  }
+
+  #releaseLate() {
+    this.signals?.end();
+    return this.backend.release(this);
   }
 
   /**

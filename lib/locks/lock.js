@@ -1,7 +1,7 @@
 'use strict';
 
 const { lazy } = require('../lazy.js');
-const { DEFAULT_PRIORITY, higherOf } = require('../task-priority.js');
+const { DEFAULT_PRIORITY, higherOf, PRIORITY_RANK } = require('../task-priority.js');
 const { queueMicrotask } = require('../time.js');
 const { defineInterface } = require('../webidl.js');
 
@@ -25,7 +25,6 @@ class LockSignals {
   #lossBefore = undefined;
   /** @type {AbortController | undefined} of lock.contended */
   #contended = undefined;
-  #isWatching = false;
   #isOver = false;
   /** @type {TaskPriority} */
   #ownPriority;
@@ -39,7 +38,19 @@ class LockSignals {
   /** @param {GrantedRequest} request */
   constructor(request) {
     this.#request = request;
-    this.#ownPriority = request.extras?.priority ?? DEFAULT_PRIORITY;
+    const { extras, options } = request;
+    this.#ownPriority = (extras ?? options?.extras)?.priority ?? DEFAULT_PRIORITY;
+  }
+
+  /**
+   * Undefined: there is no covering lock, or it is one of another copy of the package.
+   * @returns {LockSignals | undefined}
+   */
+  get #outer() {
+    const { covering } = this.#request;
+    /** @type {LockSignals | undefined} */
+    const outer = covering === undefined ? undefined : signalsOf(covering);
+    return outer !== undefined && #nested in outer ? outer : undefined;
   }
 
   /** @returns {import('../scheduler/task-signal.js').TaskSignal} always the same one */
@@ -68,18 +79,23 @@ class LockSignals {
 
   /** A request that follows a signal's priority does so while its lock is held, too. */
   #beginPriority() {
-    const followed = this.#request.options?.signalPriority;
-    if (followed !== undefined && !this.#isOver) {
+    const { options, isHolding } = this.#request;
+    const followed = options?.signalPriority;
+    if (followed !== undefined && isHolding) {
       followed.observe(this);
       this.#ownPriority = followed.value;
     }
-    return higherOf(this.#ownPriority, this.#readWaiting());
+    this.#waiting = this.#readWaiting();
+    return higherOf(this.#ownPriority, this.#waiting);
   }
 
-  /** @param {TaskPriority} priority  of the signal that the request follows */
+  /**
+   * In a microtask: a listener of this signal may have changed the other one.
+   * @param {TaskPriority} priority  of the signal that the request follows
+   */
   priorityChanged(priority) {
     this.#ownPriority = priority;
-    this.#changePriority();
+    queueMicrotask(() => this.#changePriority());
   }
 
   #changePriority() {
@@ -91,12 +107,11 @@ class LockSignals {
    * @returns {TaskPriority | null} the highest priority of the requests that wait, if it is known
    */
   #readWaiting() {
-    const { backend, covering, isHolding } = this.#request;
+    const { backend, isHolding } = this.#request;
     if (!isHolding || this.#isOver) return null;
-    const outer = covering === undefined ? undefined : signalsOf(covering);
-    if (!this.#isWatching && outer !== undefined) outer.#nested.add(this);
-    this.#isWatching = true;
-    const waiting = backend.watchContention?.(/** @type {any} */ (this.#request)) ?? null;
+    const outer = this.#outer;
+    if (outer !== undefined) outer.#nested.add(this);
+    const waiting = toPriority(backend.watchContention?.(/** @type {any} */ (this.#request)));
     if (waiting !== this.#reported) this.report(waiting);
     return outer === undefined ? waiting : higherOf(waiting, outer.#readWaiting());
   }
@@ -106,20 +121,17 @@ class LockSignals {
    * @param {TaskPriority | null} priority  the highest of those that wait; null: none waits
    */
   report(priority) {
-    queueMicrotask(() => {
-      this.#reported = priority;
-      this.#update();
-    });
+    this.#reported = priority;
+    queueMicrotask(() => this.#update());
   }
 
   #update() {
     if (this.#isOver) return;
-    const { covering } = this.#request;
-    const outer = covering === undefined ? null : signalsOf(covering).#waiting;
-    const waiting = higherOf(this.#reported, outer);
+    const outer = this.#outer;
+    const waiting = higherOf(this.#reported, outer === undefined ? null : outer.#waiting);
+    if (waiting !== null) this.#abortContended();
     if (waiting === this.#waiting) return;
     this.#waiting = waiting;
-    if (waiting !== null) this.#abortContended();
     this.#changePriority();
     for (const nested of this.#nested) nested.#update();
   }
@@ -137,17 +149,27 @@ class LockSignals {
     this.end();
   }
 
-  /** The lock is held no more: none waits for it. */
+  /** The lock is held no more: none waits for it. Can be repeated, if the stack ends in it. */
   end() {
     if (this.#isOver) return;
-    this.#isOver = true;
-    const { covering, options } = this.#request;
-    if (covering !== undefined) signalsOf(covering).#nested.delete(this);
-    options?.signalPriority?.unobserve(this);
+    const outer = this.#outer;
+    if (outer !== undefined) outer.#nested.delete(this);
+    this.#request.options?.signalPriority?.unobserve(this);
     this.#waiting = null;
     queueMicrotask(() => this.#changePriority());
+    this.#isOver = true;
   }
 }
+
+/**
+ * Another backend may know no priorities.
+ * @param {unknown} waiting
+ * @returns {TaskPriority | null}
+ */
+const toPriority = (waiting) =>
+  typeof waiting === 'string' && Object.hasOwn(PRIORITY_RANK, waiting)
+    ? /** @type {TaskPriority} */ (waiting)
+    : null;
 
 /** @param {GrantedRequest} request */
 const signalsOf = (request) => (request.signals ??= new LockSignals(request));

@@ -112,12 +112,13 @@ class SignalPriority {
   #use() {
     const onFirstUse = this.#onFirstUse;
     if (onFirstUse === undefined) return;
+    this.#value = onFirstUse(); // at the end of the stack it throws, and is called again
     this.#onFirstUse = undefined;
-    this.#value = onFirstUse();
   }
 
   /** Standard: #tasksignal-has-fixed-priority. */
   get isFixed() {
+    this.#use();
     return this.#isDependent && this.#source?.deref() === undefined;
   }
 
@@ -139,6 +140,7 @@ class SignalPriority {
    * @returns {SignalPriority | undefined}
    */
   get root() {
+    this.#use();
     return this.#isDependent ? this.#source?.deref() : this;
   }
 

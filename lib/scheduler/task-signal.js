@@ -174,7 +174,7 @@ for (const key of listenerHooks) {
 }
 
 if (listenerHooks.includes(undefined)) {
-  const { addEventListener } = EventTarget.prototype;
+  const { addEventListener } = AbortSignal.prototype;
   Object.defineProperty(TaskSignal.prototype, 'addEventListener', {
     /**
      * A listener that is removed counts for ever.

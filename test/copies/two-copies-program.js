@@ -78,6 +78,18 @@ const ACTIONS = {
       B.locks.requestSync('a', { mode: 'shared', timeout: 60_000 }, () => 'granted'),
     ),
 
+  /** The signals of a reentrant request, whose covering lock the other has. */
+  reentrantSignals: () =>
+    A.locks.request('a', { reentrant: true }, async (outer) => {
+      const options = { reentrant: true, priority: 'background' };
+      const isContended = outer.contended.aborted;
+      return B.locks.request('a', options, ({ contended, signal }) => [
+        isContended,
+        contended.aborted,
+        signal.priority,
+      ]);
+    }),
+
   reentrant: () =>
     A.locks.request('a', { reentrant: true }, () =>
       B.locks.request('a', { reentrant: true }, async () => {

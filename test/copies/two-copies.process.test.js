@@ -31,6 +31,10 @@ describe.each(['shm:', 'broker:', 'local:'])('over %s', (url) => {
     expect(run('reentrant', url)).toBe('granted');
   });
 
+  test('the signals of a reentrant request do not need the ones of the other', () => {
+    expect(run('reentrantSignals', url)).toEqual([false, false, 'background']);
+  });
+
   test('a cycle over both is found', () => {
     expect(run('deadlock', url)).toBe('DeadlockError');
   });

@@ -310,4 +310,87 @@ describeOneClient('the priority of lock.signal in one client', (run) => {
       await waiting;
     }),
   );
+
+  test(
+    'the first task with the signal of a handle inherits it',
+    run(async ({ locks, assert, name, scheduler }) => {
+      const order = [];
+      const handle = await locks.acquire(name, { priority: 'background' });
+      const inherited = scheduler.postTask(() => order.push('inherited'), {
+        signal: handle.signal,
+      });
+      let isOver = false;
+      const busy = (async () => {
+        for (let i = 0; i < 100_000 && !isOver; i += 1) await scheduler.postTask(() => {});
+        order.push('busy');
+      })();
+      const waiting = locks.request(name, { priority: 'user-blocking' }, () => {});
+      await inherited;
+      isOver = true;
+      await busy;
+      handle.release();
+      await waiting;
+      assert.deepEqual(order, ['inherited', 'busy']);
+    }),
+  );
+
+  test(
+    'inside a reentrant request it falls again, if it had risen before the request',
+    run(async ({ locks, assert, name }) => {
+      const becomes = (signal, priority) =>
+        new Promise((resolve) => {
+          const check = () => signal.priority === priority && resolve();
+          signal.addEventListener('prioritychange', check);
+          check();
+        });
+      const options = { reentrant: true, priority: 'background' };
+      await locks.request(name, options, async (outer) => {
+        const controller = new AbortController();
+        const urgent = { priority: 'user-blocking', deadlock: 'ignore', signal: controller.signal };
+        const waiting = locks.request(name, urgent, () => {}).catch(() => {});
+        await becomes(outer.signal, 'user-blocking');
+        await locks.request(name, options, async (inner) => {
+          assert.equal(inner.signal.priority, 'user-blocking');
+          controller.abort();
+          await waiting;
+          await becomes(inner.signal, 'background');
+        });
+      });
+    }),
+  );
+
+  test(
+    'a listener may change the priority of the signal that the request follows',
+    run(async ({ locks, assert, name, TaskController }) => {
+      const controller = new TaskController({ priority: 'background' });
+      const events = [];
+      controller.signal.addEventListener('prioritychange', () => events.push('controller'));
+      let waiting;
+      await locks.request(name, { signal: controller.signal }, async ({ signal }) => {
+        const risen = new Promise((resolve) => {
+          signal.addEventListener('prioritychange', () => {
+            events.push(signal.priority);
+            if (signal.priority === 'user-visible') controller.setPriority('user-blocking');
+            else resolve();
+          });
+        });
+        waiting = locks.request(name, { deadlock: 'ignore' }, () => {});
+        await risen;
+      });
+      await waiting;
+      assert.deepEqual(events.slice(0, 3), ['user-visible', 'controller', 'user-blocking']);
+    }),
+  );
+
+  test(
+    'a use after the release observes nothing',
+    run(async ({ locks, assert, name, TaskController }) => {
+      const controller = new TaskController({ priority: 'background' });
+      const lock = await locks.request(name, { signal: controller.signal }, (held) => held);
+      assert.equal(lock.signal.priority, 'background');
+      controller.setPriority('user-blocking');
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(lock.signal.priority, 'background');
+    }),
+  );
 });
