@@ -244,8 +244,10 @@ const PACKAGE_BUGS = [
   {
     name: 'a signal aborts while the backend reports the loss',
     file: 'lib/locks/lock.js',
-    from: 'queueMicrotask(() => this.#loss?.abort(error));',
-    to: 'this.#loss?.abort(error);',
+    from:
+      '    queueMicrotask(() => {\n      if (this.#loss === undefined) this.#lossBefore = error;\n' +
+      '      else this.#loss.abort(error);\n    });\n',
+    to: '    this.#loss?.abort(error);\n',
     tests: ['test/locks/lock-signal.conformance.test.js'],
   },
   {
