@@ -706,8 +706,10 @@ class LockRequest {
     try {
       if (wasHolding) lossReason = this.backend.release(this, isMicrotask);
     } catch (error) {
-      // At the end of the stack. A release that throws has had no effect.
-      void apply(then, RESOLVED, [() => this.#releaseLate()]);
+      // At the end of the stack. A release that throws has had no effect: it can be repeated, also
+      // by the program. Where even this call throws, only by the program.
+      this.#phase = HOLDING;
+      void apply(then, RESOLVED, [() => void (this.#phase === HOLDING && this.end(reason, true))]);
       throw error;
     }
     if (this.outer !== undefined) leaveCallChain(this);
@@ -719,11 +721,6 @@ class LockRequest {
     if (lossReason !== undefined) return this.#concludeEnd(lossReason, reason);
     publishEnd(this, reason);
     return undefined;
-  }
-
-  #releaseLate() {
-    this.signals?.end();
-    return this.backend.release(this);
   }
 
   /**

@@ -59,4 +59,30 @@ describeOneClient('the end of the stack', (run) => {
       assert.deepEqual([...held, ...pending].filter(isOwn), []);
     }),
   );
+
+  test(
+    'a release that throws can be repeated until it does not',
+    run(async ({ locks, assert, name }) => {
+      for (let i = 0; i < 3; i += 1) {
+        const handle = await locks.acquire(name);
+        let isReleased = false;
+        const descend = () => {
+          try {
+            descend();
+          } catch (error) {
+            try {
+              if (!isReleased) handle.release();
+              isReleased = true;
+            } catch {
+              // The caller has more room, and repeats it.
+            }
+            throw error;
+          }
+        };
+        assert.throws(descend, { name: 'RangeError' });
+        assert.ok(isReleased);
+        await locks.request(name, { timeout: 30_000 }, () => {});
+      }
+    }),
+  );
 });
