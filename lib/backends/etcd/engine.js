@@ -251,7 +251,7 @@ class EtcdSession {
       onOvertaken: ({ request }) => host.onOvertaken(request),
       onMissed: (it) => host.onMissed(this.#forget(it)),
       onFailed: (it, error) => host.onFailed(this.#forget(it), error),
-      onContended: ({ request }) => host.onContended(request),
+      onContentionChanged: ({ request }, priority) => host.onContentionChanged(request, priority),
       onLost: (it, reason) => host.onLost(this.#forget(it), reason),
       onEnded: (it, loss) => host.onLeft(this.#forget(it), loss),
       onIdle: () => {

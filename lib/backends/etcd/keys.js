@@ -26,6 +26,7 @@
  * @typedef {object} RequestKey  a held or waiting request, as its key shows it
  * @property {string} encodedName
  * @property {boolean} isHeld
+ * @property {number} priority  of a waiting one
  * @property {RequestClass} class
  * @property {string} id
  * @property {string} lease
@@ -224,6 +225,7 @@ class BucketKeys {
     return {
       encodedName,
       isHeld,
+      priority: LISTS.indexOf(list),
       class: /** @type {RequestClass} */ (requestClass),
       id,
       lease: id.slice(0, LEASE_DIGITS),

@@ -5,6 +5,7 @@ const { SessionLost } = require('../remote/lock-session.js');
 const { isGrantable: isModeGrantable } = require('../grantable.js');
 const { WaitPath } = require('../wait-path.js');
 const { toRequestInfo } = require('./bucket-view.js');
+const { Contention } = require('./contention.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { DEFAULT_PRIORITY, endOf, PRIORITIES, toLease, withNumber } = require('./keys.js');
 const { byAge, inOrder, isBefore, merge, OvertakeLog } = require('./queue-order.js');
@@ -31,6 +32,7 @@ const {
 /** @typedef {import('./keys.js').RequestClass} RequestClass */
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {import('../../task-priority.js').TaskPriority} TaskPriority */
 
 /** @typedef {'timedout' | 'expired' | undefined} Why  a request ends */
 /** @typedef {{ request: EtcdRequest, why: Why }} End */
@@ -58,8 +60,6 @@ class EtcdRequest {
   early = { created: '', token: '' };
   /** @type {NodeJS.Timeout | undefined} */
   holdTimer = undefined;
-  /** @type {{ cancel: () => void } | undefined} of the queue, for a holder */
-  contention = undefined;
   id = '';
 
   /** @param {{ message: RequestMessage }} request */
@@ -102,7 +102,7 @@ const toPriority = ({ extras }) =>
  * @property {(request: EtcdRequest) => void} onOvertaken
  * @property {(request: EtcdRequest) => void} onMissed
  * @property {(request: EtcdRequest, error: unknown) => void} onFailed
- * @property {(request: EtcdRequest) => void} onContended
+ * @property {(request: EtcdRequest, priority: TaskPriority | null) => void} onContentionChanged
  * @property {(request: EtcdRequest, reason: LockLossReason) => void} onLost
  * @property {(request: EtcdRequest, loss: LockLossReason | undefined) => void} onEnded
  * @property {() => void} onIdle  nothing waits or holds
@@ -233,6 +233,8 @@ class NameLock {
   #watches = [];
   /** @type {NodeJS.Timeout | undefined} until the blockers are checked */
   #timer;
+  /** @type {Contention | undefined} if a holder watches it */
+  #contention;
 
   /**
    * @param {string} name
@@ -338,37 +340,19 @@ class NameLock {
   }
 
   /**
-   * Reports once that another request waits for the lock.
+   * Reports the highest priority that waits for the lock, at each change while it is held.
    * @param {EtcdRequest} request
    */
   watchContention(request) {
-    if (request.phase !== HELD || request.contention !== undefined) return;
-    const { queue } = this.#keys;
-    let isReported = false;
-    const report = () => {
-      if (isReported || request.phase !== HELD) return;
-      isReported = true;
-      request.contention?.cancel();
-      this.#host.onContended(request);
-    };
-    const check = () => this.#steps.add(() => this.#checkContention(request, report));
-    const { ready, cancel } = this.#session.watches.add({
-      ...{ ...queue, only: 'puts' },
-      onEvents: report,
-      onGap: check,
-    });
-    request.contention = { cancel };
-    void ready.then(check);
-  }
-
-  /**
-   * @param {EtcdRequest} request
-   * @param {() => void} report
-   */
-  async #checkContention(request, report) {
     if (request.phase !== HELD) return;
-    const { responses } = await this.#session.read([countOf(this.#keys.queue)]);
-    if (numberIn(responses[0]) > 0) report();
+    this.#contention ??= new Contention(
+      this.#bucket,
+      this.#keys,
+      this.#session,
+      (step) => this.#steps.add(step),
+      (holder, priority) => this.#host.onContentionChanged(holder, priority),
+    );
+    this.#contention.add(request);
   }
 
   /** Notices may have been missed: reads the state of each request. */
@@ -388,10 +372,8 @@ class NameLock {
   close() {
     clearTimeout(this.#timer);
     this.#unwatchAll();
-    for (const { holdTimer, contention } of this.#held) {
-      clearTimeout(holdTimer);
-      contention?.cancel();
-    }
+    this.#contention?.close();
+    for (const { holdTimer } of this.#held) clearTimeout(holdTimer);
   }
 
   /** @param {unknown} error */
@@ -911,7 +893,7 @@ class NameLock {
     this.#waiting[request.priority].delete(request);
     this.#held.delete(request);
     clearTimeout(request.holdTimer);
-    request.contention?.cancel();
+    if (this.#contention?.remove(request)) this.#contention = undefined;
     request.phase = OVER;
   }
 
