@@ -1,9 +1,10 @@
 'use strict';
 
 const { dateNow, setTimeout } = require('../../time.js');
-const { decodeText, endOf } = require('./keys.js');
+const { decodeText, DEFAULT_PRIORITY, endOf, PRIORITIES } = require('./keys.js');
 const { toSessionInfo } = require('../remote/session-info.js');
 const { UNKNOWN_SESSION, toRequestInfo } = require('./bucket-view.js');
+const { OvertakeLog } = require('./queue-order.js');
 const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('../remote/session-info.js').SessionInfo} SessionInfo */
@@ -14,14 +15,22 @@ const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
 /** @typedef {import('../../../types/backend.d.ts').LockEventType} LockEventType */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 
-/** @typedef {RequestKey & { number: number }} NumberedKey  0: that was compacted away */
+/**
+ * @typedef {object} Details  of a request; number and overtakes: 0 if they were compacted away
+ * @property {number} number
+ * @property {number} priority
+ * @property {number} [overtakes]
+ * @property {number} [time]  as its writer has put it down
+ */
+
+/** @typedef {RequestKey & Details} DetailedKey */
 
 /**
  * @typedef {object} Changes  of one revision
- * @property {Map<string, NumberedKey & { time: number }>} granted  by id, like the next three
- * @property {Map<string, NumberedKey & { time: number }>} queued
- * @property {Map<string, { key: NumberedKey, token: string | undefined }>} leftHeld
- * @property {Map<string, NumberedKey>} leftQueue
+ * @property {Map<string, DetailedKey>} granted  by id, like the next three
+ * @property {Map<string, DetailedKey>} queued
+ * @property {Map<string, { key: DetailedKey, token: string | undefined }>} leftHeld
+ * @property {Map<string, DetailedKey>} leftQueue
  * @property {Set<string>} ended  sessions
  * @property {boolean} isSteal  a holder was notified of a steal
  * @property {string} why  what a session said of an end
@@ -38,6 +47,10 @@ class BucketEvents {
   #post;
   /** @type {Map<string, SessionInfo>} by lease */
   #sessions = new Map();
+  /** @type {Map<string, OvertakeLog>} by encoded name, of those in which one has overtaken since */
+  #logs = new Map();
+  /** @type {Map<string, number>} of held locks, by id: how often each was overtaken, if it was */
+  #overtakes = new Map();
   #lost = 0;
   /** @type {{ cancel: () => void } | undefined} */
   #subscription;
@@ -132,28 +145,54 @@ class BucketEvents {
     };
     for (const event of events) {
       const key = this.#bucket.parse(event.key);
-      if (key === undefined) this.#sortSession(event, changes);
+      if (key === undefined) this.#sortOther(event, changes);
       else if (event.isPut) {
-        const { number, grantedAt, since } = toRequestInfo(event.value, key);
-        const put = { ...key, number, time: grantedAt ?? since };
+        const { number, priority, grantedAt, since } = toRequestInfo(event.value, key);
+        const put = { ...key, number, priority, time: grantedAt ?? since };
         changes[key.isHeld ? 'granted' : 'queued'].set(key.id, put);
       } else {
-        const { value, created } = event.previous ?? {};
-        const number = value === undefined ? 0 : toRequestInfo(value, key).number;
-        const removed = { ...key, number };
-        if (key.isHeld) changes.leftHeld.set(key.id, { key: removed, token: created });
+        const removed = { ...key, ...this.#toDetails(key, event.previous) };
+        const token = event.previous?.created;
+        if (key.isHeld) changes.leftHeld.set(key.id, { key: removed, token });
         else changes.leftQueue.set(key.id, removed);
       }
     }
+    for (const [id, key] of changes.granted) {
+      key.overtakes = changes.leftQueue.get(id)?.overtakes ?? 0;
+      if (key.overtakes > 0) this.#overtakes.set(id, key.overtakes);
+    }
     return changes;
+  }
+
+  /**
+   * @param {RequestKey} key  that was removed
+   * @param {WatchEvent['previous']} previous
+   * @returns {Details}
+   */
+  #toDetails(key, previous) {
+    const { encodedName, id, isHeld } = key;
+    const held = this.#overtakes.get(id) ?? 0;
+    if (isHeld) this.#overtakes.delete(id);
+    if (previous === undefined) {
+      const priority = isHeld ? DEFAULT_PRIORITY : key.priority;
+      return { number: 0, priority, overtakes: held };
+    }
+    const { number, priority } = toRequestInfo(previous.value, key);
+    const waiting = { priority, created: previous.created };
+    const overtakes = isHeld ? held : this.#logs.get(encodedName)?.countOver(waiting);
+    return { number, priority, overtakes };
   }
 
   /**
    * @param {WatchEvent} event
    * @param {Changes} changes
    */
-  #sortSession({ isPut, key, value, previous }, changes) {
-    if (isPut) {
+  #sortOther({ isPut, key, value, previous, revision }, changes) {
+    const overtaken = this.#bucket.parseOvertakes(key);
+    if (overtaken !== undefined) {
+      if (isPut) this.#logs.set(overtaken, new OvertakeLog({ value, mod_revision: revision }));
+      else this.#logs.delete(overtaken);
+    } else if (isPut) {
       this.#learn(key, value);
       if (key.endsWith('/why')) changes.why = value;
       if (isStealNotice(key, value)) changes.isSteal = true;
@@ -189,7 +228,7 @@ class BucketEvents {
 
   /**
    * @param {LockEventType} type
-   * @param {NumberedKey & { time?: number }} key  time: of those that its writer has put down
+   * @param {DetailedKey} key
    * @param {string | undefined} token
    * @returns {LockEvent}
    */
@@ -207,6 +246,8 @@ class BucketEvents {
       token: token === undefined ? null : BigInt(token),
       time: key.time ?? dateNow(),
       lost: 0,
+      priority: PRIORITIES[key.priority],
+      overtakes: key.overtakes ?? 0,
     };
   }
 }
