@@ -179,7 +179,8 @@ export interface LockEvent {
   readonly priority: TaskPriority;
   /**
    * How many younger requests had passed it in the queue. At `'granted'` it is the sum for its
-   * wait; later events of a lock repeat it. 0: over etcd, an end whose details were compacted away.
+   * wait; later events of a lock repeat it. Over etcd, 0 also if no request of that name has passed
+   * another one since the watch began, and for an end whose details were compacted away.
    */
   readonly overtakes: number;
   /**

@@ -82,6 +82,46 @@ test('a change of priority is no event', () => {
   expect(seen()).toEqual(['queued 41', 'granted 41']);
 });
 
+const URGENT = JSON.stringify([5, 0, 0, '', '', null, 42, 2, []]);
+const overtake = (revision, ...overtakes) =>
+  put(keys.overtakes, JSON.stringify([...overtakes, [2]]), revision);
+const overtakesSeen = () =>
+  notices.map(({ type, priority, overtakes }) => `${type} ${priority} ${overtakes}`);
+
+test('an event has the priority, and the overtakes as far as the watch has seen them', () => {
+  const urgent = keys.queueKey('x', next, 2);
+  events.take([
+    put(queued, valueOf(41), '3'),
+    ...[overtake('4', [2, '2']), put(urgent, URGENT, '4')], // '2': before that request
+    ...[remove(urgent, URGENT, '5'), put(keys.heldKey('x', next), `9 ${URGENT}`, '5')],
+    ...[remove(queued, valueOf(41), '6'), put(held, `9 ${valueOf(41)}`, '6')],
+    remove(held, `9 ${valueOf(41)}`, '7'),
+    put(held, `9 ${valueOf(43)}`, '8'),
+    remove(held, `9 ${valueOf(43)}`, '9'),
+  ]);
+  expect(overtakesSeen()).toEqual([
+    'queued user-visible 0',
+    'queued user-blocking 0',
+    'granted user-blocking 0',
+    'granted user-visible 1',
+    'released user-visible 1',
+    'granted user-visible 0',
+    'released user-visible 0',
+  ]);
+});
+
+test('the end of a wait has its overtakes, until they are forgotten', () => {
+  const { key } = overtake('1');
+  events.take([overtake('4'), remove(queued, valueOf(41), '5')]);
+  events.take([remove(key, undefined, '6'), remove(queued, valueOf(41), '7')]);
+  expect(overtakesSeen()).toEqual(['aborted user-visible 1', 'aborted user-visible 0']);
+});
+
+test('an end whose details were compacted away has the priority of its list', () => {
+  events.take([remove(keys.queueKey('x', id, 0), undefined, '2'), remove(held, undefined, '3')]);
+  expect(overtakesSeen()).toEqual(['aborted background 0', 'released user-visible 0']);
+});
+
 test('an inspection has the numbers', () => {
   const toKeyValue = ([key, value], index) => ({
     ...{ key: bytes(key), value: Buffer.from(value), create_revision: String(index + 1) },

@@ -41,6 +41,7 @@ test('the key of a request names it, the key of a session names none', () => {
   expect(bucket.parse(bucket.ofName('a').queueKey('s', id))).toEqual({
     encodedName: encodeText('a'),
     isHeld: false,
+    priority: 1,
     class: 's',
     id,
     lease: toLeaseId('-5'),

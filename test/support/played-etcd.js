@@ -52,6 +52,9 @@ class PlayedEtcd {
   keys = new Map();
   /** @type {((key: string, value: string, revision: string) => void)[]} */
   listeners = [];
+  /** @type {Set<(events: any[]) => void>} of all events of a revision */
+  watchers = new Set();
+  #events = [];
 
   /** @param {{ compare?: any[], success?: any[], failure?: any[] }} transaction */
   carryOut(transaction) {
@@ -60,7 +63,25 @@ class PlayedEtcd {
     }
     this.revision += 1;
     const answer = this.#run(transaction);
+    this.#notify();
     return { revision: String(this.revision), ...answer };
+  }
+
+  /** Removes all keys of a session, as at the end of its lease. @param {string} leaseId */
+  expire(leaseId) {
+    this.revision += 1;
+    for (const key of this.keys.keys()) if (key.includes(`/${leaseId}`)) this.#remove(key);
+    this.#notify();
+  }
+
+  #notify() {
+    const events = this.#events.splice(0);
+    for (const watcher of this.watchers) watcher(events);
+  }
+
+  #remove(key) {
+    this.keys.delete(key);
+    this.#events.push({ isPut: false, key, value: '', revision: String(this.revision) });
   }
 
   /** @param {any[]} success */
@@ -90,13 +111,15 @@ class PlayedEtcd {
     if (inner !== undefined) return { response_txn: this.#run(inner) };
     if (range !== undefined) return { response_range: this.#read(range) };
     if (written === undefined) {
-      for (const [key] of this.#find(others.request_delete_range)) this.keys.delete(key);
+      for (const [key] of this.#find(others.request_delete_range)) this.#remove(key);
       return {};
     }
     const [key, { revision }] = [textOf(written.key), this];
     const created = this.keys.get(key)?.created ?? revision;
     this.keys.set(key, { value: written.value, created, changed: revision });
-    for (const listen of this.listeners) listen(key, String(written.value), String(revision));
+    const value = String(written.value);
+    this.#events.push({ isPut: true, key, value, revision: String(revision) });
+    for (const listen of this.listeners) listen(key, value, String(revision));
     return {};
   }
 
@@ -135,6 +158,8 @@ class PlayedSession {
   refusal;
   /** The changes on their way, if they wait for the test. @type {any[] | undefined} */
   changes;
+  /** The events on their way, if they wait for the test. @type {(() => void)[] | undefined} */
+  events;
   #etcd;
 
   /**
@@ -153,6 +178,7 @@ class PlayedSession {
       onOvertaken() {},
       onMissed: note('missed'),
       onFailed: note('failed'),
+      onContentionChanged: ({ number }, priority) => this.notices.push(`${priority} for ${number}`),
       onLost: note('lost'),
       onEnded: ({ number }, loss) =>
         this.notices.push(loss === undefined ? `ended ${number}` : `ended ${number} ${loss}`),
@@ -169,9 +195,22 @@ class PlayedSession {
   watches = {
     add: (watched) => {
       this.watched.push(watched);
-      return { cancel() {}, ready: Promise.resolve() };
+      const onEvents = this.#watcherOf(watched);
+      this.#etcd.watchers.add(onEvents);
+      return { cancel: () => this.#etcd.watchers.delete(onEvents), ready: Promise.resolve() };
     },
   };
+
+  #watcherOf({ key: from, end, only, onEvents }) {
+    return (all) => {
+      const isWithin = ({ key }) => (end === undefined ? key === from : key >= from && key < end);
+      const isWanted = ({ isPut }) => only === undefined || (only === 'puts') === isPut;
+      const events = all.filter((it) => isWithin(it) && isWanted(it));
+      if (events.length === 0) return;
+      if (this.events === undefined) queueMicrotask(() => onEvents(events));
+      else this.events.push(() => onEvents(events));
+    };
+  }
 
   identify(requests) {
     this.ids.take(requests);

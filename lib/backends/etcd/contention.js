@@ -10,6 +10,12 @@ const { countOf } = require('./transaction.js');
 /** @typedef {import('../../task-priority.js').TaskPriority} TaskPriority */
 
 /**
+ * @typedef {object} ContentionHost
+ * @property {(step: () => Promise<void>) => void} addStep  runs it, and handles its error
+ * @property {(request: EtcdRequest, priority: TaskPriority | null) => void} onChange
+ */
+
+/**
  * The highest priority that waits for a name, for the holders in one session that watch it. It is
  * known from one count of the lists, and from the events of their keys since: a key is put once.
  */
@@ -17,7 +23,7 @@ class Contention {
   #bucket;
   #keys;
   #session;
-  #onChange;
+  #host;
   #subscription;
   /** @type {Set<EtcdRequest>} */
   #holders = new Set();
@@ -35,15 +41,14 @@ class Contention {
    * @param {BucketKeys} bucket
    * @param {NameKeys} keys
    * @param {Session} session
-   * @param {(step: () => Promise<void>) => void} addStep  runs it, and handles its error
-   * @param {(request: EtcdRequest, priority: TaskPriority | null) => void} onChange
+   * @param {ContentionHost} host
    */
-  constructor(bucket, keys, session, addStep, onChange) {
+  constructor(bucket, keys, session, host) {
     this.#bucket = bucket;
     this.#keys = keys;
     this.#session = session;
-    this.#onChange = onChange;
-    const count = () => addStep(() => this.#count());
+    this.#host = host;
+    const count = () => host.addStep(() => this.#count());
     this.#subscription = session.watches.add({
       ...keys.queue,
       onEvents: (events) => {
@@ -59,7 +64,7 @@ class Contention {
   add(request) {
     if (this.#holders.has(request)) return;
     this.#holders.add(request);
-    if (this.#highest !== null) this.#onChange(request, this.#highest);
+    if (this.#highest !== null) this.#host.onChange(request, this.#highest);
   }
 
   /**
@@ -96,7 +101,7 @@ class Contention {
     const highest = PRIORITIES.findLast((_, priority) => counts[priority] > 0) ?? null;
     if (highest === this.#highest) return;
     this.#highest = highest;
-    for (const request of this.#holders) this.#onChange(request, highest);
+    for (const request of this.#holders) this.#host.onChange(request, highest);
   }
 }
 

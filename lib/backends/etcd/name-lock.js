@@ -345,13 +345,10 @@ class NameLock {
    */
   watchContention(request) {
     if (request.phase !== HELD) return;
-    this.#contention ??= new Contention(
-      this.#bucket,
-      this.#keys,
-      this.#session,
-      (step) => this.#steps.add(step),
-      (holder, priority) => this.#host.onContentionChanged(holder, priority),
-    );
+    this.#contention ??= new Contention(this.#bucket, this.#keys, this.#session, {
+      addStep: (step) => this.#steps.add(step),
+      onChange: (holder, priority) => this.#host.onContentionChanged(holder, priority),
+    });
     this.#contention.add(request);
   }
 
