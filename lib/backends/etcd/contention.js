@@ -37,7 +37,7 @@ class Contention {
   #events = [];
 
   /**
-   * The watch begins from now on, and the count follows: it has all that the watch does not see.
+   * The watch begins from now on. The count follows, and has all that the watch does not see.
    * @param {BucketKeys} bucket
    * @param {NameKeys} keys
    * @param {Session} session
