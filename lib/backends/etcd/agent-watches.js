@@ -3,7 +3,7 @@
 const { dateNow, setTimeout } = require('../../time.js');
 const { decodeText, DEFAULT_PRIORITY, endOf, PRIORITIES } = require('./keys.js');
 const { toSessionInfo } = require('../remote/session-info.js');
-const { UNKNOWN_SESSION, toRequestInfo } = require('./bucket-view.js');
+const { UNKNOWN_SESSION, toRequest } = require('./bucket-view.js');
 const { OvertakeLog } = require('./queue-order.js');
 const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
@@ -18,9 +18,10 @@ const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
 /**
  * @typedef {object} Details  of a request; number and overtakes: 0 if they were compacted away
  * @property {number} number
- * @property {number} priority
  * @property {number} [overtakes]
- * @property {number} [time]  as its writer has put it down
+ * @property {string} [token]  of a lock
+ * @property {number} [since]  as its writer has put it down
+ * @property {number | null} [grantedAt]  the same
  */
 
 /** @typedef {RequestKey & Details} DetailedKey */
@@ -29,7 +30,7 @@ const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
  * @typedef {object} Changes  of one revision
  * @property {Map<string, DetailedKey>} granted  by id, like the next three
  * @property {Map<string, DetailedKey>} queued
- * @property {Map<string, { key: DetailedKey, token: string | undefined }>} leftHeld
+ * @property {Map<string, DetailedKey>} leftHeld
  * @property {Map<string, DetailedKey>} leftQueue
  * @property {Set<string>} ended  sessions
  * @property {boolean} isSteal  a holder was notified of a steal
@@ -147,40 +148,37 @@ class BucketEvents {
       const key = this.#bucket.parse(event.key);
       if (key === undefined) this.#sortOther(event, changes);
       else if (event.isPut) {
-        const { number, priority, grantedAt, since } = toRequestInfo(event.value, key);
-        const put = { ...key, number, priority, time: grantedAt ?? since };
-        changes[key.isHeld ? 'granted' : 'queued'].set(key.id, put);
+        changes[key.isHeld ? 'granted' : 'queued'].set(key.id, toRequest(key, event.value));
       } else {
-        const removed = { ...key, ...this.#toDetails(key, event.previous) };
-        const token = event.previous?.created;
-        if (key.isHeld) changes.leftHeld.set(key.id, { key: removed, token });
-        else changes.leftQueue.set(key.id, removed);
+        const removed = this.#toRemoved(key, event.previous);
+        changes[key.isHeld ? 'leftHeld' : 'leftQueue'].set(key.id, removed);
       }
     }
     for (const [id, key] of changes.granted) {
-      key.overtakes = changes.leftQueue.get(id)?.overtakes ?? 0;
-      if (key.overtakes > 0) this.#overtakes.set(id, key.overtakes);
+      const { overtakes = 0 } = changes.leftQueue.get(id) ?? {};
+      if (overtakes > 0) this.#overtakes.set(id, overtakes);
+      Object.assign(key, { overtakes, token: events[0].revision });
     }
     return changes;
   }
 
   /**
-   * @param {RequestKey} key  that was removed
+   * @param {RequestKey} key
    * @param {WatchEvent['previous']} previous
-   * @returns {Details}
+   * @returns {DetailedKey}
    */
-  #toDetails(key, previous) {
-    const { encodedName, id, isHeld } = key;
-    const held = this.#overtakes.get(id) ?? 0;
-    if (isHeld) this.#overtakes.delete(id);
+  #toRemoved(key, previous) {
+    const overtakes = this.#overtakes.get(key.id) ?? 0;
+    this.#overtakes.delete(key.id);
     if (previous === undefined) {
-      const priority = isHeld ? DEFAULT_PRIORITY : key.priority;
-      return { number: 0, priority, overtakes: held };
+      const priority = key.isHeld ? DEFAULT_PRIORITY : key.priority;
+      return { ...key, number: 0, priority, overtakes };
     }
-    const { number, priority } = toRequestInfo(previous.value, key);
-    const waiting = { priority, created: previous.created };
-    const overtakes = isHeld ? held : this.#logs.get(encodedName)?.countOver(waiting);
-    return { number, priority, overtakes };
+    const { created } = previous;
+    const removed = toRequest(key, previous.value);
+    if (key.isHeld) return { ...removed, overtakes, token: created };
+    const log = this.#logs.get(key.encodedName);
+    return { ...removed, overtakes: log?.countOver({ ...removed, created }) };
   }
 
   /**
@@ -209,18 +207,16 @@ class BucketEvents {
    */
   #toLockEvents(events) {
     const changes = this.#sort(events);
-    const { granted, queued, leftQueue } = changes;
+    const { granted, queued, leftHeld, leftQueue } = changes;
     const found = [
-      ...Array.from(changes.leftHeld.values(), ({ key, token }) =>
-        this.#describe(endOfHold(key, changes), key, token),
-      ),
+      ...Array.from(leftHeld.values(), (key) => this.#describe(endOfHold(key, changes), key)),
       ...Array.from(leftQueue.values())
         .filter(({ id }) => !granted.has(id) && !queued.has(id))
-        .map((key) => this.#describe(endOfWait(key, changes), key, undefined)),
-      ...Array.from(granted.values(), (key) => this.#describe('granted', key, events[0].revision)),
+        .map((key) => this.#describe(endOfWait(key, changes), key)),
+      ...Array.from(granted.values(), (key) => this.#describe('granted', key)),
       ...Array.from(queued.values())
         .filter(({ id }) => !leftQueue.has(id)) // otherwise its priority has changed
-        .map((key) => this.#describe('queued', key, undefined)),
+        .map((key) => this.#describe('queued', key)),
     ];
     for (const lease of changes.ended) this.#sessions.delete(lease);
     return found.filter(({ name }) => this.#name === undefined || this.#name === name);
@@ -229,11 +225,11 @@ class BucketEvents {
   /**
    * @param {LockEventType} type
    * @param {DetailedKey} key
-   * @param {string | undefined} token
    * @returns {LockEvent}
    */
-  #describe(type, key, token) {
+  #describe(type, key) {
     const { clientId, pid, threadId, host } = this.#sessions.get(key.lease) ?? UNKNOWN_SESSION;
+    const writtenAt = type === 'granted' ? key.grantedAt : type === 'queued' ? key.since : null;
     return {
       type,
       name: decodeText(key.encodedName),
@@ -243,8 +239,8 @@ class BucketEvents {
       threadId,
       host,
       requestId: key.number,
-      token: token === undefined ? null : BigInt(token),
-      time: key.time ?? dateNow(),
+      token: key.token === undefined ? null : BigInt(key.token),
+      time: writtenAt ?? dateNow(),
       lost: 0,
       priority: PRIORITIES[key.priority],
       overtakes: key.overtakes ?? 0,

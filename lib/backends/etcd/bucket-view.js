@@ -7,7 +7,6 @@ const { textOf } = require('./transaction.js');
 
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./keys.js').RequestKey} RequestKey */
-/** @typedef {import('./queue-order.js').Queued} Queued */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/locks.d.ts').LockMode} LockMode */
@@ -18,66 +17,67 @@ const { textOf } = require('./transaction.js');
 const UNKNOWN_SESSION = { clientId: '', pid: 0, threadId: 0, host: '' };
 
 /**
- * Parses the value of a request's key; a held one's begins with the time of its grant. If the value
- * lacks the request's number, an earlier version wrote it: then the id has the number.
+ * A held or waiting request, with the details in the value of its key. The value of a held one
+ * begins with the time of its grant. If the value lacks the request's number, an earlier version
+ * wrote it: then the id has the number.
+ * @param {RequestKey} key
  * @param {string} value
- * @param {{ id: string, isHeld: boolean }} key
  */
-function toRequestInfo(value, { id, isHeld }) {
-  const start = isHeld ? value.indexOf(' ') : -1;
+function toRequest(key, value) {
+  const start = key.isHeld ? value.indexOf(' ') : -1;
   const details = JSON.parse(value.slice(start + 1));
   const [since, holdLimit = 0, limit = 0, label = '', callSite = '', enclosing = null] = details;
-  const [, , , , , , number = numberOf(id), priority = DEFAULT_PRIORITY, behind = []] = details;
-  const grantedAt = isHeld ? Number(value.slice(0, start)) : null;
+  const [, , , , , , number = numberOf(key.id), priority = DEFAULT_PRIORITY, behind = []] = details;
+  const grantedAt = key.isHeld ? Number(value.slice(0, start)) : null;
   const shown = { number, since, holdLimit, limit, label, callSite, enclosing, priority };
-  return { ...shown, behind, grantedAt };
+  return { ...key, ...shown, behind: /** @type {string[]} */ (behind), grantedAt };
 }
 
 /**
- * A request in a read.
- * @typedef {Queued & { key: RequestKey, info: ReturnType<typeof toRequestInfo> }} Found
+ * A request in a read; created: the revision.
+ * @typedef {ReturnType<typeof toRequest> & { created: string, value: string }} StoredRequest
  */
 
 /**
- * @param {RequestKey} key
  * @param {any} keyValue
- * @returns {Found}
+ * @param {BucketKeys} bucket
+ * @returns {StoredRequest | undefined} undefined: its key is of no request
  */
-function toFound(key, keyValue) {
-  const info = toRequestInfo(Buffer.from(keyValue.value).toString('utf8'), key);
-  const { priority, behind } = info;
-  return { key, info, id: key.id, priority, behind, created: keyValue.create_revision };
+function requestOf({ key: bytes, value, create_revision: created }, bucket) {
+  const key = bucket.parse(textOf(bytes));
+  if (key === undefined) return undefined;
+  const text = Buffer.from(value).toString('utf8');
+  return { ...toRequest(key, text), created, value: text };
 }
 
 /**
- * @param {Found} found
+ * @param {StoredRequest} found
  * @param {SessionInfo} session
  * @param {number} now
  * @param {OvertakeLog} [log]  of its name
  * @returns {LockDetail}
  */
 function toLockDetail(found, session, now, log) {
-  const { key, info, created } = found;
-  const { grantedAt, since } = info;
+  const { created, enclosing, grantedAt, isHeld, since } = found;
   return /** @type {any} */ ({
-    name: decodeText(key.encodedName),
-    mode: key.class === 'x' ? 'exclusive' : 'shared',
+    name: decodeText(found.encodedName),
+    mode: found.class === 'x' ? 'exclusive' : 'shared',
     clientId: session.clientId,
     pid: session.pid,
     threadId: session.threadId,
     host: session.host,
-    token: key.isHeld ? BigInt(created) : null,
-    label: info.label,
-    limit: info.limit,
-    holdLimit: info.holdLimit,
+    token: isHeld ? BigInt(created) : null,
+    label: found.label,
+    limit: found.limit,
+    holdLimit: found.holdLimit,
     since,
     waited: Math.max(0, (grantedAt ?? now) - since),
     held: grantedAt === null ? null : Math.max(0, now - grantedAt),
-    requestId: info.number,
-    enclosingToken: info.enclosing === null ? null : BigInt(info.enclosing),
-    callSite: info.callSite,
+    requestId: found.number,
+    enclosingToken: enclosing === null ? null : BigInt(enclosing),
+    callSite: found.callSite,
     priority: PRIORITIES[found.priority],
-    overtakes: key.isHeld || log === undefined ? 0 : log.countOver(found),
+    overtakes: isHeld || log === undefined ? 0 : log.countOver(found),
   });
 }
 
@@ -90,19 +90,19 @@ function toLockDetail(found, session, now, log) {
 function toInspection(keyValues, bucket, now) {
   /** @type {Map<string, SessionInfo>} */
   const sessions = new Map();
-  /** @type {Map<string, Found[]>} by name */
+  /** @type {Map<string, StoredRequest[]>} by name */
   const names = new Map();
   /** @type {Map<string, OvertakeLog>} by name */
   const logs = new Map();
   for (const keyValue of keyValues) {
-    const text = textOf(keyValue.key);
-    const key = bucket.parse(text);
-    if (key !== undefined) {
-      const found = names.get(key.encodedName) ?? [];
-      names.set(key.encodedName, found);
-      found.push(toFound(key, keyValue));
+    const found = requestOf(keyValue, bucket);
+    if (found !== undefined) {
+      const ofName = names.get(found.encodedName) ?? [];
+      names.set(found.encodedName, ofName);
+      ofName.push(found);
       continue;
     }
+    const text = textOf(keyValue.key);
     const overtaken = bucket.parseOvertakes(text);
     if (overtaken !== undefined) logs.set(overtaken, new OvertakeLog(keyValue));
     else if (text.endsWith('/about')) {
@@ -111,18 +111,17 @@ function toInspection(keyValues, bucket, now) {
     }
   }
   const requests = [...names.keys()].sort().flatMap((name) => {
-    const found = /** @type {Found[]} */ (names.get(name)).sort(byAge);
-    const waiting = found.filter(({ key }) => !key.isHeld);
-    return [...found.filter(({ key }) => key.isHeld), ...inOrder(waiting)];
+    const found = /** @type {StoredRequest[]} */ (names.get(name)).sort(byAge);
+    return [...found.filter(({ isHeld }) => isHeld), ...inOrder(found.filter((it) => !it.isHeld))];
   });
   const toDetails = (/** @type {boolean} */ isHeld) =>
     requests
-      .filter(({ key }) => key.isHeld === isHeld)
+      .filter((it) => it.isHeld === isHeld)
       .map((it) => {
-        const session = sessions.get(it.key.lease) ?? UNKNOWN_SESSION;
-        return toLockDetail(it, session, now, logs.get(it.key.encodedName));
+        const session = sessions.get(it.lease) ?? UNKNOWN_SESSION;
+        return toLockDetail(it, session, now, logs.get(it.encodedName));
       });
   return { held: toDetails(true), pending: toDetails(false) };
 }
 
-module.exports = { UNKNOWN_SESSION, toInspection, toRequestInfo };
+module.exports = { UNKNOWN_SESSION, requestOf, toInspection, toRequest };

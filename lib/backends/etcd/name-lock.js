@@ -4,7 +4,7 @@ const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 const { SessionLost } = require('../remote/lock-session.js');
 const { isGrantable: isModeGrantable } = require('../grantable.js');
 const { WaitPath } = require('../wait-path.js');
-const { toRequestInfo } = require('./bucket-view.js');
+const { requestOf } = require('./bucket-view.js');
 const { Contention } = require('./contention.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { DEFAULT_PRIORITY, endOf, PRIORITIES, toLease, withNumber } = require('./keys.js');
@@ -108,17 +108,11 @@ const toPriority = ({ extras }) =>
  * @property {() => void} onIdle  nothing waits or holds
  */
 
+/** @typedef {import('./bucket-view.js').StoredRequest} StoredRequest */
+
 /**
- * @typedef {object} Waiter  a request in the queue
- * @property {string} id
- * @property {string} lease
- * @property {RequestClass} class
- * @property {number} priority
- * @property {string[]} behind  see Queued
- * @property {number} limit
- * @property {string} created  the revision
- * @property {string} value
- * @property {string} readAt  the revision of the read that found it
+ * A request in the queue; readAt: the revision of the read.
+ * @typedef {StoredRequest & { readAt: string }} Waiter
  */
 
 /**
@@ -636,11 +630,10 @@ class NameLock {
     const behind = log.behind(priority);
     if (length > overtaken) return false;
     if (overtaken === 0 || behind.length === 0) return true;
-    const { revision, responses } = await this.#session.read(
+    const { responses } = await this.#session.read(
       behind.map((_, lower) => getOldest(this.#keys.listOf(lower), 1)),
     );
-    const oldest = responses.flatMap((it) => toWaiters(keyValuesOf(it), this.#bucket, revision));
-    return oldest.every((it) => isBefore({ behind }, it));
+    return requestsIn(responses, this.#bucket).every((it) => isBefore({ behind }, it));
   }
 
   /**
@@ -1066,7 +1059,7 @@ class NameLock {
     this.#isQueueLong = sumOf(responses.map(numberIn)) > LONG_QUEUE;
     const isCut = responses.map(({ response_range: { more } }) => more);
     const lists = responses.map((response, priority) => {
-      const heads = toWaiters(keyValuesOf(response), this.#bucket, revision);
+      const heads = requestsIn([response], this.#bucket).map((it) => ({ ...it, readAt: revision }));
       const last = heads.at(-1)?.created;
       return isCut[priority] ? heads.filter(({ created }) => created !== last) : heads;
     });
@@ -1254,21 +1247,15 @@ const toEntered = ({ phase, succeeded, revision }, otherwise) => ({
 });
 
 /**
- * @param {any[]} keyValues  of a queue, or of the holders
+ * @param {any[]} responses  of ranges over a queue, and over the holders
  * @param {BucketKeys} bucket
- * @param {string} readAt  the revision
- * @returns {Waiter[]} by age
+ * @returns {StoredRequest[]} by age
  */
-function toWaiters(keyValues, bucket, readAt) {
-  const waiters = keyValues.map(({ key, value: bytes, create_revision: created }) => {
-    const parsed = /** @type {import('./keys.js').RequestKey} */ (bucket.parse(textOf(key)));
-    const value = Buffer.from(bytes).toString('utf8');
-    const { limit, priority, behind } = toRequestInfo(value, parsed);
-    const { id, lease, class: its } = parsed;
-    return { id, lease, class: its, priority, behind, limit, created, value, readAt };
-  });
-  return waiters.sort(byAge);
-}
+const requestsIn = (responses, bucket) =>
+  responses
+    .flatMap(keyValuesOf)
+    .flatMap((it) => requestOf(it, bucket) ?? [])
+    .sort(byAge);
 
 /**
  * Whether a request in the queue waits for its own thread. This is checked once in each session,
@@ -1282,27 +1269,20 @@ function toWaiters(keyValues, bucket, readAt) {
  */
 async function wouldSelfDeadlock(session, bucket, request, own) {
   const { held, queue } = bucket.ofName(request.name);
-  const { revision, responses } = await session.read([getAll(held), getAll(queue)]);
-  const [holders, waiting] = responses.map((it) => toWaiters(keyValuesOf(it), bucket, revision));
+  const { responses } = await session.read([getAll(held), getAll(queue)]);
+  const [holders, waiting] = responses.map((it) => requestsIn([it], bucket));
   const waiters = inOrder(waiting);
   const position = waiters.findIndex(({ id }) => id === request.id);
   if (position < 0 || request.phase !== WAITING) return false;
-  const path = new WaitPath(toWaited(waiters[position], true));
-  const ahead = waiters.slice(0, position).reverse();
-  const isStopped = (/** @type {Waiter} */ it, /** @type {boolean} */ isQueued) => {
-    const { number } = toRequestInfo(it.value, { id: it.id, isHeld: !isQueued });
-    return path.isStoppedBy(toWaited(it, isQueued), own.has(withNumber(it.id, number)));
-  };
-  return ahead.some((it) => isStopped(it, true)) || holders.some((it) => isStopped(it, false));
+  const path = new WaitPath(toWaited(waiters[position]));
+  return [...waiters.slice(0, position).reverse(), ...holders].some((it) =>
+    path.isStoppedBy(toWaited(it), own.has(withNumber(it.id, it.number))),
+  );
 }
 
-/**
- * @param {Waiter} waiter
- * @param {boolean} isQueued
- * @returns {import('../wait-path.js').Waited}
- */
-const toWaited = ({ class: it, limit }, isQueued) => ({
-  isQueued,
+/** @param {StoredRequest} request @returns {import('../wait-path.js').Waited} */
+const toWaited = ({ class: it, isHeld, limit }) => ({
+  isQueued: !isHeld,
   request: { mode: it === 'x' ? 'exclusive' : 'shared', extras: { limit } },
 });
 
