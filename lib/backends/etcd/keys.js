@@ -1,5 +1,7 @@
 'use strict';
 
+const { PRIORITY_RANK, TASK_PRIORITIES } = require('../../task-priority.js');
+
 /**
  * The keys of a bucket. `P` is `<prefix>/<bucket>`, names and buckets are encoded, `<id>` is the
  * lease of a session and a number that one of its requests has at a time: see RequestIds.
@@ -32,9 +34,10 @@
  * @property {string} lease
  */
 
-/** From the lowest up. Standard: Prioritized Task Scheduling, #enumdef-taskpriority. */
-const PRIORITIES = /** @type {const} */ (['background', 'user-visible', 'user-blocking']);
-const DEFAULT_PRIORITY = 1;
+/** From the lowest up: by rank. */
+const PRIORITIES = [...TASK_PRIORITIES].reverse();
+/** The rank of a request that names none. */
+const DEFAULT_PRIORITY = PRIORITY_RANK['user-visible'];
 /** The lists of those that wait, by priority. Their keys are in this order: some are a range. */
 const LISTS = ['p', 'q', 'r'];
 

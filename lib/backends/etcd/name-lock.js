@@ -3,6 +3,7 @@
 const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 const { SessionLost } = require('../remote/lock-session.js');
 const { isGrantable: isModeGrantable } = require('../grantable.js');
+const { PRIORITY_RANK } = require('../../task-priority.js');
 const { WaitPath } = require('../wait-path.js');
 const { requestOf } = require('./bucket-view.js');
 const { Contention } = require('./contention.js');
@@ -91,9 +92,9 @@ class EtcdRequest {
   }
 }
 
-/** @param {RequestMessage} message @returns {number} see PRIORITIES */
+/** @param {RequestMessage} message */
 const toPriority = ({ extras }) =>
-  PRIORITIES.indexOf(extras?.priority ?? PRIORITIES[DEFAULT_PRIORITY]);
+  extras?.priority === undefined ? DEFAULT_PRIORITY : PRIORITY_RANK[extras.priority];
 
 /**
  * @typedef {object} NameHost  the events of a name
