@@ -80,8 +80,10 @@ class PlayedEtcd {
   }
 
   #remove(key) {
+    const previous = this.keys.get(key);
     this.keys.delete(key);
-    this.#events.push({ isPut: false, key, value: '', revision: String(this.revision) });
+    const revision = String(this.revision);
+    this.#events.push({ isPut: false, key, value: '', revision, previous });
   }
 
   /** @param {any[]} success */

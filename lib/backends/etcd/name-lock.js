@@ -112,8 +112,8 @@ const toPriority = ({ extras }) =>
 /** @typedef {import('./bucket-view.js').StoredRequest} StoredRequest */
 
 /**
- * A request in the queue; readAt: the revision of the read.
- * @typedef {StoredRequest & { readAt: string }} Waiter
+ * A request in the queue; readAt: the revision of the read; stoppers: see merge().
+ * @typedef {StoredRequest & { readAt: string, stoppers: StoredRequest[] }} Waiter
  */
 
 /**
@@ -158,13 +158,19 @@ const isOpen = ({ phase }) => phase === WAITING || phase === HELD;
 const isOf = ({ id, created }, request) => id === request.id && created === request.created;
 
 /**
+ * The requests that may still wait when a request has left the queue: those behind it, and lower
+ * ones that it has gone ahead of, because a request that it stood behind has left.
  * @param {EtcdRequest} request
  * @param {Waiter[]} heads
  * @returns {Waiter[] | undefined} undefined: it is not among them
  */
 function restBehind(request, heads) {
   const at = heads.findIndex((head) => isOf(head, request));
-  return at < 0 ? undefined : heads.slice(at + 1);
+  if (at < 0) return undefined;
+  const { behind, priority } = heads[at];
+  return heads.filter(
+    (it, i) => i > at || (i < at && it.priority < priority && isBefore({ behind }, it)),
+  );
 }
 
 /** @param {EtcdRequest} request */
@@ -1101,7 +1107,7 @@ class NameLock {
   }
 
   /** @param {Waiter} waiter */
-  #toGrant({ id, class: it, priority, lease, created, value, readAt }) {
+  #toGrant({ id, class: it, priority, lease, created, value, readAt, stoppers }) {
     const queued = this.#keys.queueKey(it, id, priority);
     const held = this.#keys.heldKey(it, id);
     const ops = [remove(queued), put(held, `${dateNow()} ${value}`, toLease(lease))];
@@ -1111,7 +1117,13 @@ class NameLock {
       ops.push(put(this.#bucket.notification(id), notice, toLease(lease)));
     }
     const isOvertaken = this.#keys.above(priority).map((range) => areNoneSince(range, readAt));
-    return { isNext: [isCreatedAt(queued, created), ...isOvertaken], ops };
+    const areStopped = stoppers.map((stopper) =>
+      isCreatedAt(
+        this.#keys.queueKey(stopper.class, stopper.id, stopper.priority),
+        stopper.created,
+      ),
+    );
+    return { isNext: [isCreatedAt(queued, created), ...isOvertaken, ...areStopped], ops };
   }
 
   /**

@@ -40,20 +40,23 @@ const isBefore = ({ behind }, { priority, created }) =>
  * @template {Queued} T
  * @param {T[][]} lists  by priority, each by age
  * @param {boolean[]} [isCut]  more follow in that list: then the order ends with it
- * @returns {T[]} in the order of the queue
+ * @returns {(T & { stoppers: T[] })[]} in the order of the queue; stoppers: if one of these leaves,
+ *   a request with a higher priority, which stands behind it, moves ahead of this one
  */
 function merge(lists, isCut = []) {
   const positions = lists.map(() => 0);
   const isUnknown = (/** @type {number} */ priority) =>
     positions[priority] === lists[priority].length && isCut[priority] === true;
-  /** @type {T[]} */
+  /** @type {(T & { stoppers: T[] })[]} */
   const merged = [];
   while (!lists.some((_, priority) => isUnknown(priority))) {
     /** @type {T[]} the first requests of the lists, from the lowest priority up */
     const heads = lists.flatMap((list, priority) => list[positions[priority]] ?? []);
     const first = heads.findLast((head, i) => heads.slice(0, i).every((it) => isBefore(head, it)));
     if (first === undefined) break;
-    merged.push(first);
+    const stopped = heads.filter((it) => it.priority > first.priority && isBefore(it, first));
+    const stoppers = stopped.flatMap((it) => heads.find((head) => !isBefore(it, head)) ?? []);
+    merged.push({ ...first, stoppers });
     positions[first.priority] += 1;
   }
   return merged;
