@@ -199,7 +199,7 @@ test('the holder that knows the next request hands off to a later request that g
   expect(other.notices).toEqual(['queued 2', 'queued 4', 'granted 4']);
 });
 
-describe('a request that stands behind one that was overtaken often', () => {
+describe('a request that stands behind an often overtaken request', () => {
   let first;
   let stopping;
   let plain;
@@ -230,7 +230,7 @@ describe('a request that stands behind one that was overtaken often', () => {
     await settle();
   }
 
-  test('is granted first if that one has left since the read of the queue', async () => {
+  test('is granted first if the latter has left since the read of the queue', async () => {
     await queueBehind(session);
     await end(session, first);
     expect(session.notices.at(-1)).toBe('granted 50');
