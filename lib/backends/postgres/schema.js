@@ -61,13 +61,18 @@ const { createHash } = require('node:crypto');
 //     younger requests. A request whose priority falls goes behind the rows that follow it, and
 //     stops at the first row with neither a higher priority nor the same and a greater age. This
 //     counts nowhere.
+// 11. The `watched` of a holder is null, or the highest priority of the waiting rows of its name:
+//     -1 if none waits. A call that changes this priority notifies the holders that watch. A row of
+//     a session that has died counts until it is deleted: the sweep of the holder's session finds it.
 //
 // Notifications of a session, on the channel `holdfast_<session>`. They arrive after the commit of
 // the call that sent them; if the session made that call, they arrive before its answer:
 //
 //   g <number> <token>          the request holds the lock
 //   l <number> stolen|expired   it has lost the lock
-//   c <number>                  another request waits for its lock, which it watches
+//   c <number> <priority> <id>  the highest priority that waits for its lock, which it watches;
+//                               -1: none. The id makes each one unique: of equal notifications of
+//                               a transaction the server sends one
 //   b <number> <session> <ms>   it is the watcher: the blocker, and the time to the next hold
 //                               limit, or nothing
 //
@@ -75,7 +80,7 @@ const { createHash } = require('node:crypto');
 // JSON, or as @<id> if it is too long: then event(id) returns it.
 
 /** Of the tables and of these invariants: all programs need the same one. */
-const VERSION = 4;
+const VERSION = 5;
 
 const TABLES = `
 CREATE SCHEMA IF NOT EXISTS holdfast;
@@ -128,7 +133,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.requests (
   hold_until timestamptz,
   token bigint,
   why text, -- of a gone one: stolen, expired
-  watched boolean NOT NULL DEFAULT false, -- a holder that is notified when a request waits
+  watched smallint, -- of a holder that watches: invariant 11
   details text NOT NULL, -- the client's own
   PRIMARY KEY (session, number)
 ) WITH (
@@ -194,7 +199,8 @@ END $$;
 -- Reports a change of a request to the watchers of the bucket.
 CREATE OR REPLACE FUNCTION functions.emit(
   in_bucket text, in_key text, own int, in_type text,
-  in_session int, in_number int, in_mode "char", in_token bigint
+  in_session int, in_number int, in_mode "char", in_token bigint,
+  in_priority smallint, in_overtakes smallint
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   payload text;
@@ -209,6 +215,7 @@ BEGIN
   payload := json_build_object(
     'type', in_type, 'key', in_key, 'session', in_session, 'number', in_number,
     'mode', in_mode, 'token', in_token::text,
+    'priority', in_priority, 'overtakes', in_overtakes,
     'time', extract(epoch FROM clock_timestamp()) * 1000,
     'agent', (SELECT s.agent FROM holdfast.sessions s WHERE s.session = in_session)
   );
@@ -280,16 +287,21 @@ CREATE OR REPLACE FUNCTION functions.lose(
   in_bucket text, in_key text, own int, in_reason text,
   in_session int, in_number int, in_mode "char", in_token bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  request record;
 BEGIN
   IF in_reason = 'died' THEN
-    DELETE FROM holdfast.requests r WHERE r.session = in_session AND r.number = in_number;
+    DELETE FROM holdfast.requests r WHERE r.session = in_session AND r.number = in_number
+    RETURNING r.priority, r.overtakes INTO request;
   ELSE
     UPDATE holdfast.requests r SET state = 'g', why = in_reason
-    WHERE r.session = in_session AND r.number = in_number;
+    WHERE r.session = in_session AND r.number = in_number
+    RETURNING r.priority, r.overtakes INTO request;
     PERFORM pg_notify('holdfast_' || in_session, concat_ws(' ', 'l', in_number, in_reason));
   END IF;
   PERFORM functions.emit(
-    in_bucket, in_key, own, in_reason, in_session, in_number, in_mode, in_token
+    in_bucket, in_key, own, in_reason, in_session, in_number, in_mode, in_token,
+    request.priority, request.overtakes
   );
 END $$;
 
@@ -309,11 +321,58 @@ BEGIN
   ) w;
 END $$;
 
+-- Notifies the holders that watch, if the highest priority of the waiting rows has changed
+-- (invariant 11). in_priority: of a row that has it, or waits, since the last call; -1: none.
+CREATE OR REPLACE FUNCTION functions.report_waiting(
+  in_bucket text, in_key text, in_floor bigint, in_priority smallint DEFAULT -1
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  known smallint;
+  highest smallint;
+  holder record;
+BEGIN
+  -- The holders come first.
+  SELECT r.watched INTO known FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor
+    AND (r.state = 'w' OR r.state = 'h' AND r.watched IS NOT NULL)
+  ORDER BY r.ticket LIMIT 1;
+  IF known IS NULL THEN
+    RETURN;
+  END IF;
+  -- No row has a higher priority than these two. Usually one of the first rows has it.
+  SELECT r.priority INTO highest FROM holdfast.requests r
+  WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state = 'w'
+    AND r.priority >= greatest(known, in_priority)
+  ORDER BY r.ticket LIMIT 1;
+  IF NOT FOUND THEN
+    SELECT coalesce(max(r.priority), -1) INTO highest FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state = 'w';
+  END IF;
+  IF highest = known THEN
+    RETURN;
+  END IF;
+  FOR holder IN
+    UPDATE holdfast.requests r SET watched = highest
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= in_floor AND r.state = 'h'
+      AND r.watched IS NOT NULL AND r.ticket < coalesce((
+        SELECT w.ticket FROM holdfast.requests w
+        WHERE w.bucket = in_bucket AND w.key = in_key AND w.ticket >= in_floor AND w.state = 'w'
+        ORDER BY w.ticket LIMIT 1
+      ), 9223372036854775807)
+    RETURNING r.session, r.number
+  LOOP
+    PERFORM pg_notify(
+      'holdfast_' || holder.session,
+      concat_ws(' ', 'c', holder.number, highest, nextval('holdfast.counter'))
+    );
+  END LOOP;
+END $$;
+
 -- Standard: Web Locks, "process the lock request queue", for the waiting rows behind a ticket; none
 -- is before it. Deletes the rows of dead sessions at the head, grants, and notifies the watcher
--- (invariant 6). in_holders is 0 if it is known that there are none. in_known: the session that the
--- watcher was notified of; null: not known. Epoch 0 grants nothing. Returns whether it granted or
--- deleted a row.
+-- (invariant 6) and the holders that watch (invariant 11). in_holders is 0 if it is known that
+-- there are none. in_known: the session that the watcher was notified of; null: not known. Epoch 0
+-- grants nothing. Returns whether it granted or deleted a row.
 CREATE OR REPLACE FUNCTION functions.serve(
   in_bucket text, in_key text, own int, in_epoch bigint,
   in_after bigint, in_holders int, in_known int
@@ -330,13 +389,18 @@ DECLARE
   new_token bigint;
   is_watched boolean;
   is_sent boolean;
+  has_watch boolean := in_holders IS NULL; -- a holder may watch
 BEGIN
   LOOP
-    SELECT r.ticket, r.floor, r.session, r.number, r.mode, r.max_shared, r.hold_ms INTO waiting
-    FROM holdfast.requests r
+    SELECT r.ticket, r.floor, r.session, r.number, r.mode, r.max_shared, r.hold_ms, r.priority,
+      r.overtakes
+    INTO waiting FROM holdfast.requests r
     WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > after_ticket AND r.state = 'w'
     ORDER BY r.ticket LIMIT 1;
     IF NOT FOUND THEN
+      IF has_watch THEN
+        PERFORM functions.report_waiting(in_bucket, in_key, 0);
+      END IF;
       RETURN has_served;
     END IF;
 
@@ -352,8 +416,9 @@ BEGIN
     IF exclusive IS NULL THEN
       SELECT count(*) FILTER (WHERE r.mode = 'x'), count(*) FILTER (WHERE r.mode = 's'),
         (array_agg(r.session ORDER BY r.ticket))[1],
-        extract(epoch FROM min(r.hold_until) - clock_timestamp()) * 1000
-      INTO exclusive, shared, blocker, limit_ms FROM holdfast.requests r
+        extract(epoch FROM min(r.hold_until) - clock_timestamp()) * 1000,
+        count(r.watched) > 0
+      INTO exclusive, shared, blocker, limit_ms, has_watch FROM holdfast.requests r
       WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= waiting.floor
         AND r.ticket < waiting.ticket AND r.state = 'h';
     END IF;
@@ -380,7 +445,8 @@ BEGIN
     IF is_watched THEN
       PERFORM functions.emit(
         in_bucket, in_key, own, 'granted',
-        waiting.session, waiting.number, waiting.mode, new_token
+        waiting.session, waiting.number, waiting.mode, new_token,
+        waiting.priority, waiting.overtakes
       );
     END IF;
     has_served := true;
@@ -397,6 +463,9 @@ BEGIN
 
   IF blocker IS NOT NULL AND blocker IS DISTINCT FROM known THEN
     PERFORM functions.notify_watcher(in_bucket, in_key, own, after_ticket, blocker, limit_ms);
+  END IF;
+  IF has_watch THEN
+    PERFORM functions.report_waiting(in_bucket, in_key, waiting.floor);
   END IF;
   RETURN has_served;
 END $$;
@@ -497,7 +566,7 @@ DECLARE
   blocker int := 0;
   limit_at timestamptz; -- of the holders
   has_died boolean; -- one of the holders
-  has_watch boolean := false; -- a holder is notified when a request waits
+  has_watch boolean := false; -- a holder that watches may have to be notified of it
   stolen bigint;
   is_granted boolean := in_epoch <> 0;
   serial bigint;
@@ -523,7 +592,7 @@ BEGIN
       head := ahead;
       IF ahead.state = 'w' THEN
         passes := in_priority > ahead.priority;
-        SELECT r.ticket, r.session, r.state, r.mode, r.hold_until INTO head
+        SELECT r.ticket, r.session, r.state, r.mode, r.hold_until, r.watched INTO head
         FROM holdfast.requests r
         WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
           AND r.state <> 'g'
@@ -551,7 +620,7 @@ BEGIN
       EXIT WHEN is_granted;
       IF ahead.state = 'h' AND ahead.mode = 's' THEN
         SELECT min(r.hold_until), bool_or(NOT functions.alive(r.session, own)),
-          (array_agg(r.session ORDER BY r.ticket))[1], bool_or(r.watched)
+          (array_agg(r.session ORDER BY r.ticket))[1], count(r.watched) > 0
         INTO limit_at, has_died, blocker, has_watch FROM holdfast.requests r
         WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= ahead.floor
           AND r.state = 'h';
@@ -560,7 +629,9 @@ BEGIN
           floor_ticket := head.ticket; -- a stealer goes behind it
         END IF;
         limit_at := head.hold_until;
-        has_watch := ahead.state = 'h' AND ahead.watched;
+        -- Behind a row with its priority the holders were notified before.
+        has_watch := (ahead.state = 'h' OR passes)
+          AND coalesce(head.watched < in_priority, head.mode = 's');
         has_died := head.state = 'w' OR NOT functions.alive(head.session, own);
         -- Between a row of another session and the holder is the watcher.
         blocker := CASE WHEN ahead.session = head.session THEN head.session ELSE 0 END;
@@ -622,7 +693,7 @@ BEGIN
   IF is_watched THEN
     PERFORM functions.emit(
       in_bucket, in_key, own, CASE WHEN is_granted THEN 'granted' ELSE 'queued' END,
-      own, in_number, in_mode, new_token
+      own, in_number, in_mode, new_token, in_priority, 0::smallint
     );
   END IF;
   IF passes THEN
@@ -637,46 +708,38 @@ BEGIN
   IF is_granted THEN
     RETURN concat_ws(' ', 'g', new_token, serial);
   END IF;
-  -- Behind another waiting row the holders were notified before.
   IF has_watch THEN
-    FOR head IN
-      UPDATE holdfast.requests r SET watched = false
-      WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= floor_ticket
-        AND r.state = 'h' AND r.watched
-      RETURNING r.session, r.number
-    LOOP
-      PERFORM pg_notify('holdfast_' || head.session, 'c ' || head.number);
-    END LOOP;
+    PERFORM functions.report_waiting(in_bucket, in_key, floor_ticket, in_priority);
   END IF;
   RETURN CASE WHEN blocker IN (0, own) THEN 'w 0 ' || serial ELSE concat_ws(
     ' ', 'w', blocker, serial, extract(epoch FROM limit_at - clock_timestamp()) * 1000
   ) END;
 END $$;
 
--- Notifies the session of a holder, once, when another request waits for its lock. Returns whether
--- one waits now; then no notice follows.
+-- Notifies the session of a holder from now on when the highest priority of the waiting rows
+-- changes. Returns this priority, or null: none waits.
 CREATE OR REPLACE FUNCTION functions.watch_contention(
   in_bucket text, in_key text, own int, in_number int
-) RETURNS boolean LANGUAGE plpgsql AS $$
+) RETURNS smallint LANGUAGE plpgsql AS $$
 DECLARE
-  is_contended boolean;
+  highest smallint;
 BEGIN
   PERFORM pg_advisory_xact_lock(1212368709, functions.name_lock(in_bucket, in_key));
-  is_contended := EXISTS (
-    SELECT FROM holdfast.requests o
-      JOIN holdfast.requests r ON r.bucket = in_bucket AND r.key = in_key AND r.ticket > o.ticket
-    WHERE o.session = own AND o.number = in_number AND r.state = 'w'
-  );
-  UPDATE holdfast.requests r SET watched = NOT is_contended
-  WHERE r.session = own AND r.number = in_number AND r.state = 'h';
-  RETURN FOUND AND is_contended;
+  UPDATE holdfast.requests o SET watched = coalesce((
+    SELECT max(r.priority) FROM holdfast.requests r
+    WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > o.ticket AND r.state = 'w'
+  ), -1)
+  WHERE o.session = own AND o.number = in_number AND o.state = 'h'
+  RETURNING nullif(o.watched, -1) INTO highest;
+  RETURN highest;
 END $$;
 
 -- Serves the queue after the row of a shared holder or of a waiting request was deleted, or the
--- waiting rows from its ticket on have changed their order.
+-- waiting rows from its ticket on have changed their order: then in_priority is null, and the
+-- caller notifies the holders that watch.
 CREATE OR REPLACE FUNCTION functions.settle(
   in_bucket text, in_key text, own int, in_epoch bigint,
-  in_ticket bigint, in_floor bigint, in_state "char"
+  in_ticket bigint, in_floor bigint, in_state "char", in_priority smallint
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   head record;
@@ -700,7 +763,7 @@ BEGIN
     RETURN;
   END IF;
 
-  SELECT r.session, r.state INTO ahead FROM holdfast.requests r
+  SELECT r.session, r.state, r.priority INTO ahead FROM holdfast.requests r
   WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket < in_ticket AND r.state <> 'g'
   ORDER BY r.ticket DESC LIMIT 1;
   IF ahead.state IS DISTINCT FROM 'w' THEN
@@ -708,11 +771,16 @@ BEGIN
       in_bucket, in_key, own, in_epoch, in_ticket, NULL,
       CASE WHEN ahead.state = 'h' AND head.session = own THEN own END
     );
-  ELSIF ahead.session = head.session AND head.session <> own THEN
-    -- It may have been the watcher.
-    PERFORM functions.notify_watcher(
-      in_bucket, in_key, own, in_ticket, head.session, functions.next_limit(in_bucket, in_key)
-    );
+  ELSE
+    IF ahead.session = head.session AND head.session <> own THEN
+      -- It may have been the watcher.
+      PERFORM functions.notify_watcher(
+        in_bucket, in_key, own, in_ticket, head.session, functions.next_limit(in_bucket, in_key)
+      );
+    END IF;
+    IF in_priority > ahead.priority THEN
+      PERFORM functions.report_waiting(in_bucket, in_key, in_floor);
+    END IF;
   END IF;
 END $$;
 
@@ -731,7 +799,7 @@ DECLARE
   has_served boolean;
 BEGIN
   DELETE FROM holdfast.requests r WHERE r.session = own AND r.number = in_number
-  RETURNING r.ticket, r.floor, r.state, r.mode, r.token, r.why,
+  RETURNING r.ticket, r.floor, r.state, r.mode, r.token, r.why, r.priority, r.overtakes,
     r.state = 'h' AND r.hold_until <= clock_timestamp() AS is_late,
     EXISTS (SELECT FROM holdfast.watchers w WHERE w.bucket = in_bucket) AS is_watched,
     EXISTS (
@@ -753,18 +821,18 @@ BEGIN
         WHEN in_why = 'timedout' THEN 'timedout'
         ELSE 'aborted'
       END,
-      own, in_number, request.mode, request.token
+      own, in_number, request.mode, request.token, request.priority, request.overtakes
     );
   END IF;
-  IF NOT request.has_followers THEN
-    RETURN reason;
-  END IF;
-  IF request.state = 'h' AND request.mode = 'x' THEN
+  IF request.has_followers AND request.state = 'h' AND request.mode = 'x' THEN
     has_served := functions.serve(in_bucket, in_key, own, in_epoch, request.ticket, 0, own);
-  ELSE
+  ELSIF request.has_followers THEN
     PERFORM functions.settle(
-      in_bucket, in_key, own, in_epoch, request.ticket, request.floor, request.state
+      in_bucket, in_key, own, in_epoch, request.ticket, request.floor, request.state,
+      request.priority
     );
+  ELSIF request.state = 'w' THEN
+    PERFORM functions.report_waiting(in_bucket, in_key, request.floor);
   END IF;
   RETURN reason;
 END $$;
@@ -818,6 +886,7 @@ BEGIN
       AND r.ticket > least(after_ticket, request.ticket)
       AND r.ticket <= greatest(after_ticket, request.ticket) AND r.ticket <> request.ticket
   ) THEN
+    PERFORM functions.report_waiting(in_bucket, in_key, request.floor, in_priority);
     RETURN;
   END IF;
   UPDATE holdfast.requests r SET ticket = new_ticket, serial = request.serial
@@ -827,8 +896,9 @@ BEGIN
   );
   PERFORM functions.settle(
     in_bucket, in_key, own, in_epoch,
-    least(after_ticket + 1, request.ticket), request.floor, request.state
+    least(after_ticket + 1, request.ticket), request.floor, request.state, NULL
   );
+  PERFORM functions.report_waiting(in_bucket, in_key, request.floor, in_priority);
 END $$;
 
 -- Takes the locks of names, in the order of their hashes.
@@ -906,14 +976,16 @@ BEGIN
     WITH deleted AS (
       DELETE FROM holdfast.requests r
       WHERE r.session = ANY (in_sessions) AND r.key = ANY (keys)
-      RETURNING r.key, r.ticket, r.session, r.number, r.mode, r.state, r.token
+      RETURNING r.key, r.ticket, r.session, r.number, r.mode, r.state, r.token, r.priority,
+        r.overtakes
     )
     SELECT * FROM deleted d WHERE d.state <> 'g' ORDER BY d.key, d.ticket
   LOOP
     PERFORM functions.emit(
       in_bucket, request.key, own,
       CASE WHEN in_died THEN 'died' WHEN request.state = 'h' THEN 'released' ELSE 'aborted' END,
-      request.session, request.number, request.mode, request.token
+      request.session, request.number, request.mode, request.token, request.priority,
+      request.overtakes
     );
   END LOOP;
   PERFORM functions.serve(in_bucket, k, own, in_epoch, 0, NULL, NULL) FROM unnest(keys) k;
@@ -1035,9 +1107,11 @@ BEGIN
   RETURN functions.next_limit(in_bucket, in_key);
 END $$;
 
--- The sweep of a session that waits. Of the names that it waits for: the sessions of holders and of
--- the row directly ahead that have died, for bury(); and, without a session, the names of which a
--- hold limit has passed, for expire(). So the row behind a watcher that has died finds it.
+-- The sweep of a session that waits, or watches a lock. Of the names that it waits for: the
+-- sessions of holders and of the row directly ahead that have died, for bury(); and, without a
+-- session, the names of which a hold limit has passed, for expire(). So the row behind a watcher
+-- that has died finds it. Of each lock that it watches: the session of the first row with the
+-- priority that it was notified of, if that has died.
 CREATE OR REPLACE FUNCTION functions.overdue(in_bucket text, own int)
 RETURNS TABLE (key text, session int) LANGUAGE plpgsql AS $$
 BEGIN
@@ -1060,6 +1134,15 @@ BEGIN
           ORDER BY f.ticket LIMIT 1
         )
     ) r
+    UNION ALL
+    SELECT h.key, r.session, NULL, functions.alive(r.session, own)
+    FROM holdfast.requests h CROSS JOIN LATERAL (
+      SELECT w.session FROM holdfast.requests w
+      WHERE w.bucket = in_bucket AND w.key = h.key AND w.ticket > h.ticket AND w.state = 'w'
+        AND w.priority = h.watched
+      ORDER BY w.ticket LIMIT 1
+    ) r
+    WHERE h.session = own AND h.state = 'h' AND h.watched >= 0
   ) d WHERE NOT d.lives OR d.hold_until <= clock_timestamp();
 END $$;
 

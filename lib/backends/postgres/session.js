@@ -62,8 +62,11 @@ const QUEUE = `
   SELECT session, number, mode, state, max_shared FROM holdfast.requests
   WHERE bucket = $1 AND key = $2 AND state <> 'g' ORDER BY ticket`;
 
-/** By their numbers in the tables. @type {TaskPriority[]} */
-const PRIORITIES = ['background', 'user-visible', 'user-blocking'];
+/**
+ * By their numbers in the tables. The last one is of a steal that waits for the end of a pause.
+ * @type {TaskPriority[]}
+ */
+const PRIORITIES = ['background', 'user-visible', 'user-blocking', 'user-blocking'];
 /** Of `maxPending`, for the server: any number. */
 const ANY_NUMBER = 2 ** 31 - 1;
 const MAX_BATCH = 50;
@@ -91,6 +94,8 @@ class Entry {
   isLeaving = false;
   /** The session whose death it watches for; 0: none. @type {number | undefined} */
   blocker = undefined;
+  /** The highest priority that waits, once it was reported; -1: none. @type {number | undefined} */
+  waiting = undefined;
   /** @type {LockLossReason | undefined} reported before the grant */
   earlyLoss = undefined;
   /** @type {string | undefined} the position in the queue, unless it steals */
@@ -359,8 +364,10 @@ class PostgresSession {
     const entry = this.#entries.get(request.number);
     if (entry === undefined) return;
     const [bucket, own] = this.#own;
-    const report = (/** @type {any[][]} */ [[isContended]]) => {
-      if (isContended) this.#onContended(entry);
+    const report = (/** @type {any[][]} */ [[waiting]]) => {
+      // A notification of a later call may arrive before the answer.
+      const isNews = waiting !== null && entry.waiting === undefined;
+      if (isNews) this.#onContentionChanged(entry, waiting);
     };
     // The server has refused the call.
     const retry = () => {
@@ -369,9 +376,11 @@ class PostgresSession {
     void this.#query(CONTENTION, [bucket, entry.key, own, entry.number]).then(report, retry);
   }
 
-  /** @param {Entry} entry */
-  #onContended(entry) {
-    if (entry.isHeld && !entry.isLeaving) this.#host.onContended(entry.request);
+  /** @param {Entry} entry @param {number} waiting */
+  #onContentionChanged(entry, waiting) {
+    if (!entry.isHeld || entry.isLeaving) return;
+    entry.waiting = waiting;
+    this.#host.onContentionChanged(entry.request, PRIORITIES[waiting] ?? null);
   }
 
   /** @param {string} name @param {number} min */
@@ -689,12 +698,13 @@ class PostgresSession {
 
   async #sweep() {
     const isWatching = this.#watches.size > 0;
-    const waiting = [...this.#entries.values()].filter((it) => it.isAnswered && !it.isHeld);
-    const isWaiting = waiting.length > 0;
-    if (!isWatching && !isWaiting) return;
+    const entries = [...this.#entries.values()];
+    const waiting = entries.filter((it) => it.isAnswered && !it.isHeld);
+    const isConcerned = waiting.length > 0 || entries.some((it) => (it.waiting ?? -1) >= 0);
+    if (!isWatching && !isConcerned) return;
     for (const { request } of waiting) this.#host.onOvertaken(request);
     const [bucket, own] = this.#own;
-    const queries = [...(isWatching ? [DEAD_SESSIONS] : []), ...(isWaiting ? [OVERDUE] : [])];
+    const queries = [...(isWatching ? [DEAD_SESSIONS] : []), ...(isConcerned ? [OVERDUE] : [])];
     for (const query of queries) {
       for (const [key, session] of await this.#query(query, [bucket, own]).catch(() => [])) {
         if (session === null) this.#expireAfter(key, 0);
@@ -752,7 +762,7 @@ class PostgresSession {
     if (entry === undefined) return;
     if (what === 'g') this.#onGranted(entry, value);
     else if (what === 'l') this.#onLost(entry, /** @type {LockLossReason} */ (value));
-    else if (what === 'c') this.#onContended(entry);
+    else if (what === 'c') this.#onContentionChanged(entry, Number(value));
     else this.#onBlocked(entry, Number(value), ms);
   }
 
@@ -763,7 +773,7 @@ class PostgresSession {
       for (const watch of this.#watches.values()) watch.lost += 1;
       return;
     }
-    const { type, key, number, mode, token, time, agent } = JSON.parse(text);
+    const { type, key, number, mode, token, time, agent, priority, overtakes } = JSON.parse(text);
     const name = toName(key);
     for (const [id, watch] of this.#watches) {
       if (watch.name !== undefined && watch.name !== name && toKey(watch.name) !== key) continue;
@@ -778,6 +788,8 @@ class PostgresSession {
         token: token === null ? null : BigInt(token),
         time,
         lost,
+        priority: PRIORITIES[priority],
+        overtakes,
       };
       this.#host.onEvents(id, [event]);
     }
