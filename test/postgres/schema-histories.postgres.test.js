@@ -58,7 +58,7 @@ const operations = fc.oneof(
     weight: 3,
   },
   { arbitrary: onRequest('expire'), weight: 4 },
-  { arbitrary: onRequest('watchContention'), weight: 3 },
+  { arbitrary: onRequest('watchContention'), weight: 5 },
   { arbitrary: onSession('close'), weight: 1 },
   { arbitrary: fc.record({ kind: fc.constant('die'), session, by: session }), weight: 2 },
 );
@@ -78,6 +78,7 @@ const rushes = fc.array(
     },
     { arbitrary: onRequest('leave'), weight: 2 },
     { arbitrary: changePriority, weight: 4 },
+    { arbitrary: onRequest('watchContention'), weight: 1 },
   ),
   { minLength: 60, maxLength: 100, size: 'max' },
 );
@@ -111,6 +112,10 @@ class Player {
   #floors = new Map();
   /** @type {Set<number>} the requests whose grant was seen */
   #granted = new Set();
+  /** @type {Map<number, string | null>} the highest priority that waits, by watched request */
+  #waiting = new Map();
+  /** The same in the reference. @type {Map<number, string | null>} */
+  #expectedWaiting = new Map();
 
   constructor(bucket) {
     this.#bucket = bucket;
@@ -127,7 +132,8 @@ class Player {
     const agent = {
       onGranted: ({ request }) => expected.push(`g ${request.backendId}`),
       onLost: ({ request }, reason) => expected.push(`l ${request.backendId} ${reason}`),
-      onContended: ({ request }) => expected.push(`c ${request.backendId}`),
+      onContentionChanged: ({ request }, priority) =>
+        this.#expectedWaiting.set(request.backendId, priority),
       pidFor: () => 0,
     };
     this.#members[at] = { sql, agent, expected };
@@ -214,7 +220,11 @@ class Player {
     if (request === undefined) return;
     const { id, at, key, entry } = request;
     const expected = this.#table.watchContention(entry);
-    expect(await this.#members[at].sql.watchContention(id, { key })).toBe(expected);
+    const rank = await this.#members[at].sql.watchContention(id, { key });
+    expect(rank).toBe(expected === null ? null : PRIORITIES.indexOf(expected));
+    if (!entry.isHeld) return;
+    this.#expectedWaiting.set(id, expected);
+    this.#waiting.set(id, expected);
   }
 
   async leave({ request: number }) {
@@ -284,6 +294,20 @@ class Player {
     this.#forget((it) => it.at === at);
   }
 
+  /** @param {number} id @param {string | null} priority */
+  #noteWaiting(id, priority) {
+    expect({ id, priority }).not.toEqual({ id, priority: this.#waiting.get(id) });
+    this.#waiting.set(id, priority);
+  }
+
+  /** The last notification of each watched lock. Between the two the reference may have more. */
+  #checkWaiting() {
+    for (const { id } of this.#requests.filter(({ entry }) => entry.isHeld)) {
+      const waiting = this.#waiting.get(id);
+      expect({ id, waiting }).toEqual({ id, waiting: this.#expectedWaiting.get(id) });
+    }
+  }
+
   /** The same notifications, the same table, rising tokens, right floors and blockers. */
   async #compare() {
     for (const { sql, expected } of this.#members) {
@@ -291,11 +315,13 @@ class Player {
       for (const note of await sql.notes()) {
         const [kind, number, detail] = note.split(' ');
         if (kind === 'b') this.#blockers.set(Number(number), Number(detail));
+        else if (kind === 'c') this.#noteWaiting(Number(number), PRIORITIES[detail] ?? null);
         else found.push(kind === 'g' ? `g ${number}` : note);
       }
       // Notifications about several keys come in any order.
       expect(found.toSorted()).toEqual(expected.splice(0).toSorted());
     }
+    this.#checkWaiting();
     for (const { id, at, key, entry, isExclusive } of this.#requests) {
       if (!isExclusive || !entry.isHeld) continue;
       this.#floors.set(`${at} ${key}`, this.#members[at].sql.ticketOf(id));
@@ -315,17 +341,20 @@ class Player {
     await this.#checkRows();
   }
 
-  /** The counts of those that have passed each waiting request, and invariant 4. */
+  /** The counts of those that have passed each waiting request, and invariants 4 and 11. */
   async #checkRows() {
     const found = await this.#members[0].sql.rows(
-      `SELECT number, overtakes, ticket >= max(floor) OVER (PARTITION BY key) AS is_above
+      `SELECT number, overtakes, ticket >= max(floor) OVER (PARTITION BY key) AS is_above,
+        (watched = coalesce(
+          max(priority) FILTER (WHERE state = 'w') OVER (PARTITION BY key), -1
+        )) IS NOT FALSE AS is_notified
       FROM holdfast.requests WHERE bucket = $1 AND state <> 'g'`,
       [this.#bucket],
     );
     const rows = new Map(found.map((row) => [row.number, row]));
     for (const { id, entry } of this.#requests.filter((it) => it.entry.list !== null)) {
-      const { overtakes, is_above: isAbove } = rows.get(id);
-      expect({ id, isAbove }).toEqual({ id, isAbove: true });
+      const { overtakes, is_above: isAbove, is_notified: isNotified } = rows.get(id);
+      expect({ id, isAbove, isNotified }).toEqual({ id, isAbove: true, isNotified: true });
       if (entry.isQueued) expect({ id, overtakes }).toEqual({ id, overtakes: entry.overtakes });
     }
   }

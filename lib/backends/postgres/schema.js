@@ -63,7 +63,7 @@ const { createHash } = require('node:crypto');
 //     counts nowhere.
 // 11. The `watched` of a holder is null, or the highest priority of the waiting rows of its name:
 //     -1 if none waits. A call that changes this priority notifies the holders that watch. A row of
-//     a session that has died counts until it is deleted: the sweep of the holder's session finds it.
+//     a session that has died counts until it is deleted: the sweep of a watching holder finds it.
 //
 // Notifications of a session, on the channel `holdfast_<session>`. They arrive after the commit of
 // the call that sent them; if the session made that call, they arrive before its answer:
