@@ -24,11 +24,11 @@ beforeAll(async () => {
 afterAll(() => server?.remove());
 
 /** @param {string} key @param {number} first  number of a request @param {number} count */
-async function enterMany(key, first, count, mode = 'x') {
+async function enterMany(key, first, count, { mode = 'x', limit = 0 } = {}) {
   for (let done = 0; done < count; done += BATCH) {
     const ops = Array.from({ length: Math.min(BATCH, count - done) }, (_, index) => {
       const number = first + done + index;
-      return ['e', key, number, mode, false, ANY_NUMBER, 0, 0, ''];
+      return ['e', key, number, mode, false, ANY_NUMBER, limit, 0, ''];
     });
     await one.step(...ops);
   }
@@ -110,7 +110,7 @@ test('an urgent request that is refused does not depend on how many wait', async
   const misses = async (key, first, count) => {
     const [exclusive, shared] = [`${key} exclusive`, `${key} shared`];
     await enterMany(exclusive, first, count);
-    await enterMany(shared, first + count, 2, 's');
+    await enterMany(shared, first + count, 2, { mode: 's' });
     await enterMany(shared, first + count + 2, count);
     const last = first + 2 * count + 2;
     const all = [];
@@ -147,8 +147,8 @@ test('a change of priority does not depend on how many wait before the request',
 });
 
 test('to share does not depend on how many share', async () => {
-  await enterMany('small', 4_000_000, FEW, 's');
-  await enterMany('large', 5_000_000, MANY, 's');
+  await enterMany('small', 4_000_000, FEW, { mode: 's' });
+  await enterMany('large', 5_000_000, MANY, { mode: 's' });
   const small = await usual(20, (index) => pagesOfEnter('small', 4_500_000 + index, { mode: 's' }));
   const large = await usual(20, (index) => pagesOfEnter('large', 5_500_000 + index, { mode: 's' }));
   expect(large).toBeLessThan(small * TIMES);
@@ -157,14 +157,31 @@ test('to share does not depend on how many share', async () => {
 test('to abort does not depend on how many requests of the session wait', async () => {
   const aborts = async (key, first, count) => {
     await enterMany(key, first, count);
-    const [front, middle] = [first + 1, first + count / 2];
+    const [front, middle, last] = [first + 1, first + count / 2, first + count - 1];
     return [
       await usual(20, (index) => pagesOfLeave(key, front + index)),
       await usual(20, (index) => pagesOfLeave(key, middle + index)),
+      await usual(20, (index) => pagesOfLeave(key, last - index)),
     ];
   };
   const few = await aborts('few own', 12_000_000, FEW);
   const many = await aborts('many own', 13_000_000, MANY);
+  many.forEach((pages, at) => expect(pages).toBeLessThan(few[at] * TIMES));
+});
+
+test('beside a holder that watches no call depends on how many wait', async () => {
+  const calls = async (key, first, count) => {
+    await enterMany(key, first, count, { mode: 's', limit: 2 });
+    await one.watchContention(first, { key });
+    const last = first + count - 1;
+    return [
+      await usual(20, (index) => pagesOfLeave(key, first + 1 + index)),
+      await usual(20, (index) => pagesOfLeave(key, last - index)),
+      await usual(20, (index) => pagesOfEnter(key, last + 1 + index)),
+    ];
+  };
+  const few = await calls('few beside', 24_000_000, FEW);
+  const many = await calls('many beside', 25_000_000, MANY);
   many.forEach((pages, at) => expect(pages).toBeLessThan(few[at] * TIMES));
 });
 

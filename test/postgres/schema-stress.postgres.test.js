@@ -1,7 +1,7 @@
 'use strict';
 
-// Sessions that are ended by the server at any moment, while others enter, leave, steal, bury and
-// change priorities.
+// Sessions that are ended by the server at any moment, while others enter, leave, steal, bury,
+// watch and change priorities.
 // HOLDFAST_KILLS sets how many are ended.
 
 const { ensureSchema } = require('../../lib/backends/postgres/schema.js');
@@ -15,6 +15,13 @@ const KEYS = ['a', 'b', 'c'];
 const PRIORITIES = [0, 1, 1, 2];
 /** A worker that waits sweeps once in so many checks for its grant. */
 const CHECKS_OF_SWEEP = 100;
+/** The holders to which invariant 11 does not apply. */
+const WRONG_HOLDERS = `
+  SELECT * FROM holdfast.requests h
+  WHERE h.state = 'h' AND h.watched <> coalesce((
+    SELECT max(w.priority) FROM holdfast.requests w
+    WHERE w.bucket = h.bucket AND w.key = h.key AND w.state = 'w'
+  ), -1)`;
 /** The answer to a call during which the server ends the session. */
 const ADMIN_SHUTDOWN = '57P01';
 
@@ -89,7 +96,7 @@ class Worker {
       const [kind, number, detail] = payload.split(' ');
       if (kind === 'b') this.#blocker = Number(detail);
       else if (kind === 'g') this.#tokens.set(Number(number), detail);
-      else this.#lost.add(Number(number));
+      else if (kind === 'l') this.#lost.add(Number(number));
     });
   }
 
@@ -101,6 +108,7 @@ class Worker {
     if (kind === 'w') this.#blocker ||= Number(detail);
     if (Math.random() < 0.1) await this.#sql.changePriority(number, pick(PRIORITIES), { key });
     const token = kind === 'g' ? detail : await this.#grantOf(number);
+    if (Math.random() < 0.3) await this.#sql.watchContention(number, { key });
     const isValid = this.#judge.use(key, BigInt(token));
     const reason = await this.#sql.leave(number, { key });
     // Only a lock that was lost can be used after a later one.
@@ -128,7 +136,10 @@ test('each lock reaches the next request when the server ends sessions', async (
   const kill = async () => {
     for (let kills = 0; kills < KILLS; kills += 1) {
       const before = judge.grants;
-      while (judge.grants < before + 10) await admin.query('SELECT pg_sleep(0.001)');
+      while (judge.grants < before + 10) {
+        await admin.query('SELECT pg_sleep(0.001)');
+        expect((await admin.query(WRONG_HOLDERS)).rows).toEqual([]);
+      }
       await admin.query('SELECT pg_terminate_backend($1)', [pick(workers).pid]);
     }
     isGoingOn = false;

@@ -700,6 +700,8 @@ describe('events', () => {
       number: 1,
       mode: 's',
       token: String(tokenOf(answer)),
+      priority: 1,
+      overtakes: 0,
       time: expect.any(Number),
       agent: 'agent one',
     });
@@ -724,6 +726,32 @@ describe('events', () => {
       ...['granted 1', 'queued 2', 'queued 3', 'stolen 1', 'granted 4'],
       ...['aborted 2', 'timedout 3', 'released 4'],
       ...['granted 5', 'expired 5', 'granted 6', 'expired 6', 'granted 7', 'died 7'],
+    ]);
+  });
+
+  test('have the priority and the overtakes of the request', async () => {
+    const watcher = await openWatcher();
+    const one = await open();
+    await one.enter(); // 1
+    await one.enter({ priority: 0 }); // 2
+    await one.enter({ priority: 2 }); // 3
+    await one.changePriority(2, 1);
+    await one.leave(1);
+    await one.leave(3);
+    await one.enter(STEAL); // 4
+    const notes = (await watcher.notes()).map((note) => JSON.parse(note));
+    expect(
+      notes.map(({ type, number, priority, overtakes }) => [type, number, priority, overtakes]),
+    ).toEqual([
+      ['granted', 1, 1, 0],
+      ['queued', 2, 0, 0],
+      ['queued', 3, 2, 0],
+      ['released', 1, 1, 0],
+      ['granted', 3, 2, 0],
+      ['released', 3, 2, 0],
+      ['granted', 2, 1, 1],
+      ['stolen', 2, 1, 1],
+      ['granted', 4, 1, 0],
     ]);
   });
 

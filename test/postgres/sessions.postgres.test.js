@@ -1,5 +1,6 @@
 'use strict';
 
+const { once } = require('node:events');
 const { openPostgresBackend } = require('../../lib/backends/postgres/backend.js');
 const { TaskController, openLockManager } = require('../../lib/index.js');
 const { PostgresServer } = require('../support/postgres-server.js');
@@ -124,6 +125,68 @@ describe('a holder is killed', () => {
     while ((await bucket.locks.query()).pending.length > 1);
     await release();
     await last.granted;
+  });
+});
+
+/** @param {TaskSignal} signal @param {string} priority */
+async function untilPriority(signal, priority) {
+  while (signal.priority !== priority) await once(signal, 'prioritychange');
+}
+
+describe('the priority that a lock inherits', () => {
+  test('falls when the process is killed whose request waits', async () => {
+    const held = await bucket.locks.acquire('a', { priority: 'background' });
+    const { signal } = held;
+    const actors = await Promise.all([1, 2].map(() => bucket.open('process')));
+    await actors[0].request('a', { priority: 'user-blocking' });
+    await untilPending(1);
+    await actors[1].request('a');
+    await untilPriority(signal, 'user-blocking');
+    actors[0].endBy('SIGKILL');
+    await untilPriority(signal, 'user-visible');
+    actors[1].endBy('SIGKILL');
+    await untilPriority(signal, 'background');
+    await held.release();
+  });
+
+  test('is the last one, also if it changes while the lock is watched first', async () => {
+    const { locks } = open();
+    const { locks: others } = open();
+    for (let round = 0; round < 100; round += 1) {
+      const held = await locks.acquire('a', { priority: 'background' });
+      const controller = new AbortController();
+      const options = { signal: controller.signal, priority: 'user-blocking' };
+      const waiting = others.request('a', options, () => {}).catch(({ name }) => name);
+      if (round % 2 === 0) await others.query();
+      expect(held.signal.priority).toBe('background'); // watches
+      controller.abort();
+      expect(await waiting).toBe('AbortError');
+      await others.query(); // it has left
+      await locks.query(); // its notices have arrived
+      expect(held.signal.priority).toBe('background');
+      await held.release();
+    }
+  });
+
+  test('is known in the next session', async () => {
+    const { locks, backend } = await openAtGate();
+    const { locks: others } = open();
+    const held = await locks.acquire('a', { priority: 'background' });
+    const { signal } = held;
+    expect(signal.priority).toBe('background');
+    const first = others.request('a', { priority: 'user-blocking' }, () => {});
+    await untilPriority(signal, 'user-blocking');
+    gate.reset();
+    await once(signal, 'abort');
+    expect(signal.priority).toBe('background');
+    await first;
+    while ((await backend.status()).sessions < 2);
+    const next = await locks.acquire('a', { priority: 'background' });
+    expect(next.signal.priority).toBe('background');
+    const second = others.request('a', { priority: 'user-blocking' }, () => {});
+    await untilPriority(next.signal, 'user-blocking');
+    await next.release();
+    await second;
   });
 });
 
