@@ -74,8 +74,8 @@ const MAX_BATCH_BYTES = 2 ** 18;
 /** Names of which a session remembers a ticket. */
 const MAX_FLOORS = 1000;
 /**
- * Deaths that no notice reports: of one of several holders, of a watcher, of a second blocker, or
- * of a session without waiters, for a watch.
+ * Deaths that no notice reports: of one of several holders, of a watcher, of a second blocker, of a
+ * waiter, for the holder that inherits its priority, or of a session without waiters, for a watch.
  */
 const SWEEP_MS = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
