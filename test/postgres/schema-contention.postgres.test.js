@@ -101,7 +101,7 @@ describe('a holder that watches is notified', () => {
     expect(await changesOf(one)).toEqual(['c 1 1', 'c 1 0']);
   });
 
-  test('as each of several holders, and when one that waited is granted beside them', async () => {
+  test('as each of several holders, and when a waiter is granted beside them', async () => {
     const [one, two, three] = await openMany(3);
     await one.enter(SHARED);
     await two.enter(SHARED);
@@ -259,7 +259,7 @@ describe('a request of a session that has died', () => {
 describe('calls at the same time', () => {
   test.each([
     ['the watch and a request that waits', null, HIGH],
-    ['the watch and the end of the only one that waits', HIGH, null],
+    ['the watch and the end of the only waiter', HIGH, null],
     ['the watch and a request above another one', LOW, HIGH],
   ])('%s', async (_, before, after) => {
     const [one, two, three] = await openMany(3);
