@@ -54,9 +54,13 @@ function describeCommandLine(startServer) {
 
   test('watch reports events; steal takes a lock away; wait waits for it', async () => {
     const watch = start('watch', 'taken');
-    const marks = setInterval(() => locks.request('taken', { ifAvailable: true }, () => {}), 50);
+    let mark;
+    const marks = setInterval(() => {
+      mark = locks.request('taken', { ifAvailable: true }, () => {});
+    }, 50);
     expect(await watch.line(/granted {3}taken/)).toBeDefined(); // it sees what happens
     clearInterval(marks);
+    await mark; // otherwise it may be stolen
     const held = locks.request('taken', () => new Promise(() => {}));
     const lost = expect(held).rejects.toMatchObject({ name: 'AbortError', reason: 'stolen' });
     while (!locks.isLocked('taken'));
