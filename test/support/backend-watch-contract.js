@@ -26,10 +26,12 @@ function testBackendWatch(agents, checkHeld) {
     const waiter = makeRequest(second, QUEUED, 'a', { mode: 'shared' });
     first.release(holder);
     await waiter.until('granted');
-    const common = { name: 'a', pid: process.pid, threadId, time: expect.any(Number), lost: 0 };
-    const requestId = expect.any(Number);
-    const ofFirst = { ...common, requestId, mode: 'exclusive', clientId: first.clientId };
-    const ofSecond = { ...common, requestId, mode: 'shared', clientId: second.clientId };
+    const agent = { pid: process.pid, threadId };
+    const numbers = { time: expect.any(Number), requestId: expect.any(Number) };
+    const rank = { priority: 'user-visible', overtakes: 0 };
+    const common = { name: 'a', lost: 0, ...agent, ...numbers, ...rank };
+    const ofFirst = { ...common, mode: 'exclusive', clientId: first.clientId };
+    const ofSecond = { ...common, mode: 'shared', clientId: second.clientId };
     const events = (await watch.read(MAX)).map(({ host: _host, ...event }) => event);
     expect(events).toEqual([
       { type: 'granted', ...ofFirst, token: holder.token },
