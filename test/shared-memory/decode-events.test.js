@@ -3,10 +3,10 @@
 const { toLockEvents } = require('../../lib/backends/shared-memory/watch.js');
 const { loadBinding } = require('../../lib/binding.js');
 
-const GRANTED = ['a', 2, 0, 'client', 7, 3, 1, 5, 1_000, 0, 8];
-const QUEUED = ['b', 1, 1, 'other', 0, 0, 0, 0, 2_000, 12, 9];
+const GRANTED = ['a', 2, 0, 'client', 7, 3, 1, 5, 1_000, 0, 8, 0, 16];
+const QUEUED = ['b', 1, 1, 'other', 0, 0, 0, 0, 2_000, 12, 9, 2, 0];
 
-test('eleven values are an event', () => {
+test('thirteen values are an event', () => {
   expect(toLockEvents([...GRANTED, ...QUEUED])).toEqual([
     {
       type: 'granted',
@@ -18,6 +18,8 @@ test('eleven values are an event', () => {
       token: 2n ** 32n + 5n,
       time: 1_000,
       lost: 0,
+      priority: 'background',
+      overtakes: 16,
       requestId: 8,
     },
     {
@@ -30,6 +32,8 @@ test('eleven values are an event', () => {
       token: null,
       time: 2_000,
       lost: 12,
+      priority: 'user-blocking',
+      overtakes: 0,
       requestId: 9,
     },
   ]);

@@ -307,6 +307,7 @@ const LATER_CALLS = async ({ locks, open, say, require }) => {
   locks.requestSync('d', () => {}); // loads the modules of the first use
   await locks.inspect();
   const held = await locks.acquire('a');
+  void held.signal; // the same
   const waiting = nameIt(other.request('a', () => {}));
   const event = locks.watch('c').next();
   await other.query();
