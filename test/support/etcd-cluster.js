@@ -48,6 +48,9 @@ async function loopbackHosts(size) {
  * @property {string[]} launch  words before the command
  */
 
+/** The overtakes of a name stay for half an hour. @param {string} key */
+const isOfASession = (key) => !key.endsWith('/o');
+
 /** A cluster with fresh data. */
 class EtcdCluster {
   #directory = dataRoot();
@@ -235,12 +238,13 @@ class EtcdCluster {
 
   /** No session has, or waits for, anything. */
   async untilRested() {
-    while ((await this.keys()).some((key) => key.includes('/n/'))) await this.#pause();
+    const isOfARequest = (/** @type {string} */ key) => key.includes('/n/') && isOfASession(key);
+    while ((await this.keys()).some(isOfARequest)) await this.#pause();
   }
 
   /** All sessions have ended: a cluster that stops before keeps them waiting. */
   async untilEmpty() {
-    while ((await this.keys()).length > 0) await this.#pause();
+    while ((await this.keys()).some(isOfASession)) await this.#pause();
   }
 
   /** @returns {Promise<bigint>} of the last change */

@@ -229,7 +229,7 @@ class NameLock {
   #isNameLong;
   /**
    * By priority, for the end of the blocker of the first that waits.
-   * @type {({ key: string, cancel: () => void } | undefined)[]}
+   * @type {({ key: string, seesOvertakes: boolean, cancel: () => void } | undefined)[]}
    */
   #watches = [];
   /** @type {NodeJS.Timeout | undefined} until the blockers are checked */
@@ -1164,7 +1164,9 @@ class NameLock {
     if (request.phase !== WAITING) return this.#checkLater();
     // When the watch has become ready, the next check follows.
     if (blocker !== undefined) {
-      if (this.#watches[priority]?.key !== blocker.key) this.#watchFor(blocker, priority);
+      const { key, seesOvertakes } = this.#watches[priority] ?? {};
+      const mustSee = this.#keys.above(priority).length * this.#blockedFor(priority).length > 0;
+      if (key !== blocker.key || (mustSee && !seesOvertakes)) this.#watchFor(blocker, priority);
     } else if ((await this.#serveIfPossible(front)) && waiting.has(request)) {
       this.#checkLater(); // a steal may have been faster than the grant
     }
@@ -1211,20 +1213,40 @@ class NameLock {
    */
   #watchFor(blocker, priority) {
     this.#unwatch(priority);
-    // Perhaps a thread is blocked for a request that has been overtaken.
-    if (blocker.key === this.#keys.queue.key) {
-      for (const request of this.#waiting[priority]) {
-        if (request.request.findOwn !== undefined) this.#host.onOvertaken(request);
-      }
-    }
     const subscription = this.#session.watches.add({
       ...blocker,
       only: 'removals',
       onEvents: () => this.#checkLater(), // the session that has ended it serves the queue
       onGap: () => this.#checkLater(0),
     });
-    this.#watches[priority] = { key: blocker.key, cancel: () => subscription.cancel() };
+    const overtakes = this.#watchOvertakes(priority);
+    const cancel = () => [subscription, ...overtakes].forEach((it) => it.cancel());
+    this.#watches[priority] = { key: blocker.key, seesOvertakes: overtakes.length > 0, cancel };
     void subscription.ready.then(() => this.#checkLater(0));
+  }
+
+  /** The requests with that priority for which a thread is blocked. @param {number} priority */
+  #blockedFor(priority) {
+    return [...this.#waiting[priority]].filter(({ request }) => request.findOwn !== undefined);
+  }
+
+  /**
+   * A request that overtakes the one of a blocked thread may wait for that thread.
+   * @param {number} priority
+   */
+  #watchOvertakes(priority) {
+    if (this.#blockedFor(priority).length === 0) return [];
+    const check = () => this.#blockedFor(priority).forEach((it) => this.#host.onOvertaken(it));
+    return this.#keys.above(priority).map((range) => {
+      const subscription = this.#session.watches.add({
+        ...range,
+        only: 'puts',
+        onEvents: check,
+        onGap: check,
+      });
+      void subscription.ready.then(check);
+      return subscription;
+    });
   }
 
   /** @param {number} priority */
