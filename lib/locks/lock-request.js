@@ -706,8 +706,8 @@ class LockRequest {
     try {
       if (wasHolding) lossReason = this.backend.release(this, isMicrotask);
     } catch (error) {
-      // At the end of the stack. A release that throws has had no effect. The program can repeat it,
-      // and this microtask does, unless there is no room even for this call.
+      // At the end of the stack. A release that throws has had no effect. The program can repeat
+      // it, and this microtask does, unless there is no room even for this call.
       this.#phase = HOLDING;
       void apply(then, RESOLVED, [() => void (this.#phase === HOLDING && this.end(reason, true))]);
       throw error;
