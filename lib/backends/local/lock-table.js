@@ -696,7 +696,7 @@ class LocalLockTable {
   /**
    * Moves a waiting request to the position of its new priority.
    * @param {LockEntry} entry
-   * @param {import('../../task-priority.js').TaskPriority} priority
+   * @param {TaskPriority} priority
    */
   changePriority(entry, priority) {
     this.move(entry, priority);
@@ -706,7 +706,7 @@ class LocalLockTable {
   /**
    * The same, without grants.
    * @param {LockEntry} entry
-   * @param {import('../../task-priority.js').TaskPriority} priority
+   * @param {TaskPriority} priority
    */
   move(entry, priority) {
     const rank = PRIORITY_RANK[priority];
