@@ -21,7 +21,7 @@
 #include "platform/fd.h"
 #include "platform/file_lock.h"
 #include "platform/os_error.h"
-#include "platform/private_file.h"
+#include "platform/access.h"
 #include "platform/suppressed_signal.h"
 
 namespace holdfast {

@@ -17,7 +17,7 @@
 
 #include "platform/clock.h"
 #include "platform/os_error.h"
-#include "platform/private_file.h"
+#include "platform/access.h"
 #include "platform/process_identity.h"
 #include "platform/suppressed_signal.h"
 

@@ -8,7 +8,7 @@
 
 #include "platform/file_lock.h"
 #include "platform/os_error.h"
-#include "platform/private_file.h"
+#include "platform/access.h"
 
 namespace holdfast {
 inline namespace platform {

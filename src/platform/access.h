@@ -1,6 +1,6 @@
 // Regular files and directories that belong to the effective user alone.
-#ifndef HOLDFAST_PLATFORM_PRIVATE_FILE_H_
-#define HOLDFAST_PLATFORM_PRIVATE_FILE_H_
+#ifndef HOLDFAST_PLATFORM_ACCESS_H_
+#define HOLDFAST_PLATFORM_ACCESS_H_
 
 #include <cstdint>
 #include <string_view>
@@ -38,4 +38,4 @@ inline bool IsFileName(std::string_view name) {
 }  // namespace platform
 }  // namespace holdfast
 
-#endif  // HOLDFAST_PLATFORM_PRIVATE_FILE_H_
+#endif  // HOLDFAST_PLATFORM_ACCESS_H_

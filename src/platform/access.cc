@@ -1,4 +1,4 @@
-#include "platform/private_file.h"
+#include "platform/access.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
