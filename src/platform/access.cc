@@ -1,11 +1,20 @@
 #include "platform/access.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/fs.h>
+#include <pwd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string>
+#include <vector>
 
+#include "platform/clock.h"
 #include "platform/os_error.h"
 
 namespace holdfast {
@@ -15,118 +24,276 @@ namespace {
 
 constexpr mode_t kPermissionBits = 07777;
 constexpr uint64_t kStatBlockBytes = 512;  // whatever the file system's own block is
+// In a user namespace the kernel shows this number for every user and group that has none there.
+constexpr gid_t kUnknownGroup = 65534;
 
-Status RefuseFile(const char* reason, int error = 0) {
-  return {StatusCode::kNoAccess, reason, error};
+Status Refuse(const char* reason, int error = 0) { return {StatusCode::kNoAccess, reason, error}; }
+
+// With a list the bits of the group say how much any other user or group of the list may do.
+bool HasAccessList(int fd) {
+  return fgetxattr(fd, "system.posix_acl_access", nullptr, 0) > 0 ||
+         fgetxattr(fd, "system.posix_acl_default", nullptr, 0) > 0;
 }
+
+}  // namespace
+
+bool Access::HasOwner(uid_t user, gid_t group) const {
+  return is_shared() ? group == *group_ : user == geteuid();
+}
+
+namespace {
 
 Status Gone() { return {StatusCode::kClosed, "the segment file is not there", ENOENT}; }
 
-Status WhyNot(int error) {
+Status WhyNoFile(int error) {
   switch (error) {
     case ENOENT:
       return Gone();
     case ELOOP:
-      return RefuseFile("a symbolic link is in the place of the segment file; remove it", error);
+      return Refuse("a symbolic link is in the place of the segment file; remove it", error);
     case EISDIR:
-      return RefuseFile("a directory is in the place of the segment file; remove it", error);
+      return Refuse("a directory is in the place of the segment file; remove it", error);
     case ENXIO:
-      return RefuseFile("a socket or a device is in the place of the segment file; remove it",
-                        error);
+      return Refuse("a socket or a device is in the place of the segment file; remove it", error);
     default:
       return OsError("cannot open the segment file; check its owner and mode", error);
   }
 }
 
-Status CheckFile(const struct stat& found) {
+Status CheckFile(const struct stat& found, const Access& access) {
   if (!S_ISREG(found.st_mode)) {
-    return RefuseFile(
-        "something that is no regular file has the name of the segment file; remove it");
+    return Refuse("something that is no regular file has the name of the segment file; remove it");
   }
-  if (found.st_uid != geteuid()) {
-    return RefuseFile("the segment file belongs to another user; remove it");
+  if (!access.HasOwner(found.st_uid, found.st_gid)) {
+    return Refuse(access.is_shared()
+                      ? "the segment file is of another group than its directory; remove it"
+                      : "the segment file belongs to another user; remove it");
   }
-  if ((found.st_mode & kPermissionBits) != (S_IRUSR | S_IWUSR)) {
-    return RefuseFile("the mode of the segment file is not 0600; find out why, then remove it");
+  if ((found.st_mode & kPermissionBits) != access.file_mode()) {
+    return Refuse(access.is_shared()
+                      ? "the mode of the segment file is not 0660; find out why, then remove it"
+                      : "the mode of the segment file is not 0600; find out why, then remove it");
   }
   if (found.st_nlink == 0) return Gone();
   if (found.st_nlink > 1) {
-    return RefuseFile("the segment file has further hard links; find out why, then remove it");
+    return Refuse("the segment file has further hard links; find out why, then remove it");
   }
   return {};
 }
 
 }  // namespace
 
-Result<PrivateFile> OpenPrivateFile(int directory, const char* name) {
+Result<OpenedFile> OpenFile(int directory, const char* name, const Access& access) {
   UniqueFd fd(RetryOnEintr([&] {
     return openat(directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   }));
-  if (!fd) return WhyNot(errno);
+  if (!fd) return WhyNoFile(errno);
   struct stat found {};
   if (fstat(fd.get(), &found) == -1) return OsError("cannot examine the segment file");
-  const Status checked = CheckFile(found);
+  const Status checked = CheckFile(found, access);
   if (!checked.ok()) return checked;
-  return PrivateFile{.fd = std::move(fd),
-                     .size = static_cast<uint64_t>(found.st_size),
-                     .allocated = static_cast<uint64_t>(found.st_blocks) * kStatBlockBytes};
+  if (access.is_shared() && HasAccessList(fd.get())) {
+    return Refuse("the segment file has an access control list; find out why, then remove it");
+  }
+  return OpenedFile{.fd = std::move(fd),
+                    .size = static_cast<uint64_t>(found.st_size),
+                    .allocated = static_cast<uint64_t>(found.st_blocks) * kStatBlockBytes};
 }
 
 namespace {
 
-Status RefuseDirectory(const char* reason) { return {StatusCode::kNoAccess, reason}; }
+constexpr int kMaxGroups = 65536;  // of a user, as in the kernel
 
-Status CheckDirectory(const struct stat& found) {
+// Whether this process is in the group.
+bool IsMember(gid_t group) {
+  if (getegid() == group) return true;
+  std::vector<gid_t> groups(kMaxGroups);
+  const int count = getgroups(kMaxGroups, groups.data());
+  return count > 0 &&
+         std::find(groups.begin(), groups.begin() + count, group) != groups.begin() + count;
+}
+
+// Whether the user database has the user as a member of the group.
+bool IsKnownMember(uid_t user, gid_t group) {
+  constexpr size_t kMaxEntryBytes = 65536;
+  std::vector<char> buffer(kMaxEntryBytes);
+  struct passwd entry {};
+  struct passwd* found = nullptr;
+  if (getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) {
+    return false;
+  }
+  std::vector<gid_t> groups(kMaxGroups);
+  int count = kMaxGroups;
+  if (getgrouplist(entry.pw_name, entry.pw_gid, groups.data(), &count) == -1) return false;
+  return std::find(groups.begin(), groups.begin() + count, group) != groups.begin() + count;
+}
+
+// An owner may change the mode at any time. Any user may make such a directory below another one
+// that has the group.
+bool IsTrustedOwner(uid_t owner, gid_t group) {
+  constexpr uid_t kRoot = 0;
+  return owner == kRoot || owner == geteuid() || (IsMember(group) && IsKnownMember(owner, group));
+}
+
+Status CheckDirectoryType(const struct stat& found) {
   if (S_ISLNK(found.st_mode)) {
-    return RefuseDirectory(
-        "the bucket directory is a symbolic link; name the place that it leads to");
+    return Refuse("the bucket directory is a symbolic link; name the place that it leads to");
   }
   if (!S_ISDIR(found.st_mode)) {
-    return RefuseDirectory(
-        "something that is no directory has the name of the bucket directory; remove it");
-  }
-  if (found.st_uid != geteuid()) {
-    return RefuseDirectory(
-        "the bucket directory belongs to another user; choose another directory");
-  }
-  if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return RefuseDirectory(
-        "the bucket directory is open to group or others; chmod 700, or choose another");
-  }
-  if ((found.st_mode & S_IRWXU) != S_IRWXU) {
-    return RefuseDirectory(
-        "the bucket directory lacks rights of its owner; chmod 700, check the umask");
+    return Refuse("something that is no directory has the name of the bucket directory; remove it");
   }
   return {};
 }
 
+Result<Access> PrivateAccess(const struct stat& found) {
+  if (found.st_uid != geteuid()) {
+    const bool is_of_group = (found.st_mode & S_IRWXG) == S_IRWXG;
+    return Refuse(
+        is_of_group ? "the bucket directory belongs to another user and is not shared: its mode is "
+                      "not 2770; 'holdfast share' prepares it for the members of a group"
+                    : "the bucket directory belongs to another user; choose another directory");
+  }
+  if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return Refuse(
+        "the bucket directory is open to group or others; chmod 700, choose another, or let "
+        "'holdfast share' prepare it for the members of a group");
+  }
+  if ((found.st_mode & S_IRWXU) != S_IRWXU) {
+    return Refuse("the bucket directory lacks rights of its owner; chmod 700, check the umask");
+  }
+  return Access::Private();
+}
+
+Result<Access> SharedAccess(const struct stat& found) {
+  if (found.st_gid == kUnknownGroup) {
+    return Refuse("the group of the shared directory has no number in this user namespace");
+  }
+  if (IsTrustedOwner(found.st_uid, found.st_gid)) return Access::SharedWith(found.st_gid);
+  return Refuse(
+      "the owner of the shared directory is neither root nor known as a member of its group; "
+      "chown root");
+}
+
+bool IsShared(const struct stat& found) {
+  return (found.st_mode & kPermissionBits) == Access::SharedWith(0).directory_mode();
+}
+
+Result<Access> AccessOf(const struct stat& found) {
+  const Status checked = CheckDirectoryType(found);
+  if (!checked.ok()) return checked;
+  return IsShared(found) ? SharedAccess(found) : PrivateAccess(found);
+}
+
 // Finds out why a directory cannot be opened.
-Status WhyNot(int parent, const char* path, int error) {
+Status WhyNoDirectory(int parent, const char* path, int error) {
   struct stat found {};
   if (fstatat(parent, path, &found, AT_SYMLINK_NOFOLLOW) == 0) {
-    const Status refused = CheckDirectory(found);
-    if (!refused.ok()) return refused;
+    const Result<Access> access = AccessOf(found);
+    if (!access.ok()) return access.status();
+    if (access->is_shared() && error == EACCES) {
+      return Refuse(
+          "this user is not a member of the group of the shared directory; 'usermod -aG' makes it "
+          "one, for the processes that it starts then",
+          error);
+    }
   }
   return OsError("cannot open the bucket directory", error);
 }
 
-}  // namespace
-
-Result<UniqueFd> OpenPrivateDirectory(int parent, const char* path) {
-  if (mkdirat(parent, path, S_IRWXU) == -1 && errno != EEXIST) {
-    if (errno != ENOENT) return OsError("cannot make the bucket directory");
-    return Status(StatusCode::kNoAccess,
-                  "the place for the bucket directory does not exist; make it first", ENOENT);
-  }
-  UniqueFd directory(RetryOnEintr([&] {
+UniqueFd OpenWithoutLinks(int parent, const char* path) {
+  return UniqueFd(RetryOnEintr([&] {
     return openat(parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
   }));
-  if (!directory) return WhyNot(parent, path, errno);
+}
+
+// Makes a directory for this user alone, unless there is something of that name.
+Status MakeDirectory(int parent, const char* path) {
+  if (mkdirat(parent, path, S_IRWXU) == 0 || errno == EEXIST) return {};
+  if (errno != ENOENT) return OsError("cannot make the bucket directory");
+  return {StatusCode::kNoAccess, "the place for the bucket directory does not exist; make it first",
+          ENOENT};
+}
+
+}  // namespace
+
+Result<OpenedDirectory> OpenDirectory(const char* path) {
+  const Status made = MakeDirectory(AT_FDCWD, path);
+  if (!made.ok()) return made;
+  UniqueFd fd = OpenWithoutLinks(AT_FDCWD, path);
+  if (!fd) return WhyNoDirectory(AT_FDCWD, path, errno);
   struct stat found {};
-  if (fstat(directory.get(), &found) == -1) return OsError("cannot examine the bucket directory");
-  const Status checked = CheckDirectory(found);
+  if (fstat(fd.get(), &found) == -1) return OsError("cannot examine the bucket directory");
+  const Result<Access> access = AccessOf(found);
+  if (!access.ok()) return access.status();
+  if (access->is_shared() && HasAccessList(fd.get())) {
+    return Refuse(
+        "the shared directory has an access control list, which may let in others than its group; "
+        "setfacl -b");
+  }
+  return OpenedDirectory{.fd = std::move(fd), .access = *access};
+}
+
+namespace {
+
+// Makes the directory `name` of a group so that a peer finds it with all its rights or not at all.
+// It takes its mode by its descriptor: another member may put a link in the place of the draft.
+Status MakeSharedDirectory(const OpenedDirectory& parent, const char* name) {
+  const std::string draft = std::string(".") + name + ".new-" + std::to_string(RandomWord());
+  if (mkdirat(parent.fd.get(), draft.c_str(), S_IRWXU) == -1) {
+    return OsError("cannot make the bucket directory");
+  }
+  const UniqueFd fd = OpenWithoutLinks(parent.fd.get(), draft.c_str());
+  Status made;
+  if (!fd || fchmod(fd.get(), parent.access.directory_mode()) == -1) {
+    made = OsError("cannot set the mode of the bucket directory");
+  } else if (syscall(SYS_renameat2, parent.fd.get(), draft.c_str(), parent.fd.get(), name,
+                     RENAME_NOREPLACE) == 0) {
+    return {};
+  } else if (errno != EEXIST) {
+    made = OsError("cannot name the bucket directory");
+  }
+  (void)unlinkat(parent.fd.get(), draft.c_str(), AT_REMOVEDIR);
+  return made;
+}
+
+Status CheckSubdirectory(const struct stat& found, const Access& access) {
+  const Status checked = CheckDirectoryType(found);
   if (!checked.ok()) return checked;
-  return directory;
+  if (!access.is_shared()) {
+    const Result<Access> own = PrivateAccess(found);
+    return own.ok() ? Status() : own.status();
+  }
+  if (IsShared(found) && access.HasOwner(found.st_uid, found.st_gid)) return {};
+  return Refuse(
+      "the bucket has not the group of its shared directory and the mode 2770; remove it when no "
+      "process uses it");
+}
+
+}  // namespace
+
+Result<UniqueFd> OpenSubdirectory(const OpenedDirectory& parent, const char* name) {
+  const int directory = parent.fd.get();
+  UniqueFd fd = OpenWithoutLinks(directory, name);
+  if (!fd && errno == ENOENT) {
+    const Status made = parent.access.is_shared() ? MakeSharedDirectory(parent, name)
+                                                  : MakeDirectory(directory, name);
+    if (!made.ok()) return made;
+    fd = OpenWithoutLinks(directory, name);
+  }
+  const int error = errno;
+  struct stat found {};
+  const int examined =
+      fd ? fstat(fd.get(), &found) : fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW);
+  if (examined == 0) {
+    const Status checked = CheckSubdirectory(found, parent.access);
+    if (!checked.ok()) return checked;
+  }
+  if (!fd) return OsError("cannot open the bucket directory", error);
+  if (examined == -1) return OsError("cannot examine the bucket directory");
+  if (parent.access.is_shared() && HasAccessList(fd.get())) {
+    return Refuse("the bucket has an access control list; remove it when no process uses it");
+  }
+  return fd;
 }
 
 }  // namespace platform

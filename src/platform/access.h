@@ -1,8 +1,16 @@
-// Regular files and directories that belong to the effective user alone.
+// Who may use a directory of buckets and the files in it: its owner alone, or a group.
+//
+// A directory is shared if an administrator has made it so: mode 2770, owner root or a member of
+// its group. All that is made in it gets the group from the kernel (setgid) and its mode from here,
+// whatever the umask. Each member may remove and replace the files of all members, so the owner of
+// a file in it says nothing.
 #ifndef HOLDFAST_PLATFORM_ACCESS_H_
 #define HOLDFAST_PLATFORM_ACCESS_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "platform/fd.h"
@@ -11,21 +19,47 @@
 namespace holdfast {
 inline namespace platform {
 
-struct PrivateFile {
+class Access {
+ public:
+  static Access Private() { return Access(std::nullopt); }
+  static Access SharedWith(gid_t group) { return Access(group); }
+
+  bool is_shared() const { return group_.has_value(); }
+  mode_t file_mode() const { return is_shared() ? 0660 : 0600; }
+  mode_t directory_mode() const { return is_shared() ? 02770 : 0700; }
+
+  // Whether the owner and the group of a file in the directory are as they must be.
+  bool HasOwner(uid_t user, gid_t group) const;
+
+ private:
+  explicit Access(std::optional<gid_t> group) : group_(group) {}
+
+  std::optional<gid_t> group_;
+};
+
+struct OpenedFile {
   UniqueFd fd;
   uint64_t size;
   uint64_t allocated;  // allocated bytes, anywhere in the file
 };
 
 // Opens the file `name` for reading and writing without following a link or waiting for anything.
-// kClosed: there is none, or it was removed just now. kNoAccess: not a regular file, another owner,
-// a mode other than 0600, more than one link.
-Result<PrivateFile> OpenPrivateFile(int directory, const char* name);
+// kClosed: there is none, or it was removed just now. kNoAccess: not a regular file, another owner
+// or group, another mode, an access control list, more than one link.
+Result<OpenedFile> OpenFile(int directory, const char* name, const Access& access);
 
-// Creates the directory if it is missing, then opens it. `path` is relative to the open directory
-// `parent` (or AT_FDCWD) and ends in a file name; links are followed except in its last part.
-// kNoAccess: a link, something else than a directory, another owner, or rights for others.
-Result<UniqueFd> OpenPrivateDirectory(int parent, const char* path);
+struct OpenedDirectory {
+  UniqueFd fd;
+  Access access;
+};
+
+// Opens the directory of buckets; a missing one is made for this user alone. `path` ends in a file
+// name; links are followed except in its last part. kNoAccess: a link, something else than a
+// directory, neither private nor shared, or shared with a group that this process is not in.
+Result<OpenedDirectory> OpenDirectory(const char* path);
+
+// The same for the directory `name` in `parent`, of which it must have the access.
+Result<UniqueFd> OpenSubdirectory(const OpenedDirectory& parent, const char* name);
 
 // Whether `name` may be used in a directory that was opened safely: one path component
 // that does not lead elsewhere.

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -18,10 +17,11 @@
 #include <string_view>
 #include <utility>
 
+#include "platform/access.h"
+#include "platform/clock.h"
 #include "platform/fd.h"
 #include "platform/file_lock.h"
 #include "platform/os_error.h"
-#include "platform/access.h"
 #include "platform/suppressed_signal.h"
 
 namespace holdfast {
@@ -71,7 +71,6 @@ Status CheckFileSystem(int fd) {
 namespace {
 
 constexpr uint64_t kDraftLockByte = 0;
-constexpr mode_t kFileMode = S_IRUSR | S_IWUSR;
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
@@ -97,19 +96,6 @@ bool IsAbandoned(int directory, const char* draft) {
   return locked.ok() && *locked;
 }
 
-Result<std::string> RandomHex() {
-  std::array<unsigned char, 8> bytes{};
-  if (RetryOnEintr([&] { return getrandom(bytes.data(), bytes.size(), 0); }) == -1) {
-    return OsError("cannot get random bytes");
-  }
-  std::string hex;
-  for (const unsigned char byte : bytes) {
-    hex += "0123456789abcdef"[byte >> 4];
-    hex += "0123456789abcdef"[byte & 15];
-  }
-  return hex;
-}
-
 Status Resize(int fd, uint64_t size) {
   const SuppressedSignal no_signal(SIGXFSZ);
   if (RetryOnEintr([&] { return ftruncate(fd, static_cast<off_t>(size)); }) == 0) return {};
@@ -133,26 +119,24 @@ void SegmentDraft::RemoveAbandoned(int directory, const char* name) {
   }
 }
 
-Result<SegmentDraft> SegmentDraft::Create(int directory, const char* name) {
-  const Result<std::string> suffix = RandomHex();
-  if (!suffix.ok()) return suffix.status();
-  std::string draft_name = DraftPrefix(name) + *suffix;
+Result<SegmentDraft> SegmentDraft::Create(const BucketDirectory& directory, const char* name) {
+  const mode_t mode = directory.access().file_mode();
+  std::string draft_name = DraftPrefix(name) + std::to_string(RandomWord());
   UniqueFd fd(RetryOnEintr([&] {
-    return openat(directory, draft_name.c_str(),
-                  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, kFileMode);
+    return openat(directory.fd(), draft_name.c_str(),
+                  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, mode);
   }));
   if (!fd && errno == ENOENT) {
     return Status(StatusCode::kClosed, "the bucket directory has been removed; open it again",
                   ENOENT);
   }
   if (!fd) return OsError("cannot create a file in the bucket directory");
-  SegmentDraft draft(directory, std::move(draft_name), std::move(fd));
+  SegmentDraft draft(directory.fd(), std::move(draft_name), std::move(fd));
   const Result<bool> locked = TryLockByte(draft.fd_.get(), kDraftLockByte);
   if (!locked.ok()) return locked.status();
   if (!*locked) return Status(StatusCode::kBusy, "the new segment file was taken for abandoned");
   // Restores permissions that the umask has removed.
-  if (fchmod(draft.fd_.get(), kFileMode) == -1)
-    return OsError("cannot set the segment file's mode");
+  if (fchmod(draft.fd_.get(), mode) == -1) return OsError("cannot set the segment file's mode");
   return draft;
 }
 
@@ -220,13 +204,13 @@ Result<BucketDirectory> BucketDirectory::Open(const std::string& directory,
   if (!IsFileName(bucket)) {
     return Status(StatusCode::kInvalidArgument, "the name of the bucket is not a file name");
   }
-  const Result<UniqueFd> parent = OpenPrivateDirectory(AT_FDCWD, path->c_str());
+  const Result<OpenedDirectory> parent = OpenDirectory(path->c_str());
   if (!parent.ok()) return parent.status();
-  Result<UniqueFd> child = OpenPrivateDirectory(parent->get(), bucket.c_str());
+  Result<UniqueFd> child = OpenSubdirectory(*parent, bucket.c_str());
   if (!child.ok()) return child.status();
   const Status file_system = CheckFileSystem(child->get());
   if (!file_system.ok()) return file_system;
-  return BucketDirectory(*std::move(child));
+  return BucketDirectory(*std::move(child), parent->access);
 }
 
 Status BucketDirectory::Unlink(const std::string& name) const {
@@ -257,8 +241,9 @@ Status CheckSize(uint64_t size, uint64_t allocated, const SegmentInit& init) {
   return {};
 }
 
-Result<SegmentFile> OpenExisting(int directory, const char* name, const SegmentInit& init) {
-  Result<PrivateFile> found = OpenPrivateFile(directory, name);
+Result<SegmentFile> OpenExisting(const BucketDirectory& directory, const char* name,
+                                 const SegmentInit& init) {
+  Result<OpenedFile> found = OpenFile(directory.fd(), name, directory.access());
   if (!found.ok()) return found.status();
   const Status checked = CheckSize(found->size, found->allocated, init);
   if (!checked.ok()) return checked;
@@ -270,8 +255,9 @@ Result<SegmentFile> OpenExisting(int directory, const char* name, const SegmentI
   return file;
 }
 
-Result<SegmentFile> Create(int directory, const char* name, const SegmentInit& init) {
-  SegmentDraft::RemoveAbandoned(directory, name);
+Result<SegmentFile> Create(const BucketDirectory& directory, const char* name,
+                           const SegmentInit& init) {
+  SegmentDraft::RemoveAbandoned(directory.fd(), name);
   Result<SegmentDraft> draft = SegmentDraft::Create(directory, name);
   if (!draft.ok()) return draft.status();
   Result<SegmentFile> file = draft->Fill(init);
@@ -290,9 +276,9 @@ Result<SegmentFile> BucketDirectory::OpenSegment(const char* name, const Segment
     return Status(StatusCode::kInvalidArgument, "no segment can have this name and capacity");
   }
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    Result<SegmentFile> file = OpenExisting(fd(), name, init);
+    Result<SegmentFile> file = OpenExisting(*this, name, init);
     if (file.ok() || file.status().code() != StatusCode::kClosed) return file;
-    file = Create(fd(), name, init);
+    file = Create(*this, name, init);
     if (file.ok() || file.status().code() != StatusCode::kBusy) return file;
   }
   return Status(StatusCode::kBusy, "the segment file is created and removed again and again");
@@ -317,7 +303,7 @@ Result<bool> BucketDirectory::RemoveUnused(const char* name, const SegmentFile& 
     const Result<WholeLock> lock = TryLockWhole(file.fd());
     if (!lock.ok()) return lock.status();
     if (*lock == WholeLock::kPart) return false;
-    const Result<PrivateFile> found = OpenPrivateFile(fd(), name);
+    const Result<OpenedFile> found = OpenFile(fd(), name, access_);
     if (!found.ok() && found.status().code() != StatusCode::kClosed) return found.status();
     if (!found.ok() || FileIdOf(found->fd.get()) != file.id()) return true;
     if (*lock == WholeLock::kTaken) {

@@ -1,4 +1,5 @@
-// The directory of a bucket: the only directory in which the processes of a user meet.
+// The directory of a bucket: the only directory in which the processes of a user, or of a group,
+// meet.
 //
 // A process that can write here controls the bucket. So the directory is opened without trusting
 // its contents, and rejected with a reason; another directory never replaces it.
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "platform/access.h"
 #include "platform/fd.h"
 #include "platform/known_fd.h"
 #include "platform/result.h"
@@ -37,16 +39,17 @@ class BucketDirectory {
   };
 
   // Makes (mode 0700) and opens `directory`, then `bucket` in it. Both must be directories, not
-  // links, owned by the effective user, without permissions for group and others. `bucket`: one
-  // file name. Only the last part of `directory` is created. kNoAccess: with what was found
-  // instead. kInvalidArgument: not a usable name.
+  // links, of the same access (access.h). `bucket`: one file name. Only the last part of
+  // `directory` is created. kNoAccess: with what was found instead. kInvalidArgument: not a usable
+  // name.
   static Result<BucketDirectory> Open(const std::string& directory, const std::string& bucket);
 
   int fd() const { return fd_.get(); }
+  const Access& access() const { return access_; }
 
   // Opens the file `name`, or creates it. Peers see a created file complete or not at all.
   // Processes do not wait for each other; if two create it, both get the same file. Requires a
-  // regular file of the effective user, mode 0600, one link, a possible size, its fixed bytes
+  // regular file with the access of the directory, one link, a possible size, its fixed bytes
   // allocated: else kNoAccess or kSegmentBroken. kNoSpace: no room for the fixed bytes. kClosed:
   // the directory itself has been removed.
   Result<SegmentFile> OpenSegment(const char* name, const SegmentInit& init) const;
@@ -61,9 +64,10 @@ class BucketDirectory {
   Status Unlink(const std::string& name) const;
 
  private:
-  explicit BucketDirectory(UniqueFd fd) : fd_(std::move(fd)) {}
+  BucketDirectory(UniqueFd fd, const Access& access) : fd_(std::move(fd)), access_(access) {}
 
   KnownFd fd_;
+  Access access_;
 };
 
 // A segment file under construction: the file "<name>.new-<random>". Its creator keeps byte 0
@@ -73,7 +77,7 @@ class SegmentDraft {
   // Removes abandoned drafts of `name`.
   static void RemoveAbandoned(int directory, const char* name);
   // kBusy: another process took it for abandoned before it was locked; try again.
-  static Result<SegmentDraft> Create(int directory, const char* name);
+  static Result<SegmentDraft> Create(const BucketDirectory& directory, const char* name);
   SegmentDraft(SegmentDraft&& other) noexcept;
   SegmentDraft(const SegmentDraft&) = delete;
   SegmentDraft& operator=(const SegmentDraft&) = delete;

@@ -15,18 +15,18 @@
 #include <csignal>
 #include <utility>
 
+#include "platform/access.h"
 #include "platform/clock.h"
 #include "platform/os_error.h"
-#include "platform/access.h"
 #include "platform/process_identity.h"
 #include "platform/suppressed_signal.h"
 
 namespace holdfast {
 inline namespace platform {
 
-Result<UniqueFd> OpenFifo(int directory, const char* name, int access) {
+Result<UniqueFd> OpenFifo(int directory, const char* name, int flags, const Access& access) {
   UniqueFd fd(RetryOnEintr([&] {
-    return openat(directory, name, access | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    return openat(directory, name, flags | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
   }));
   if (!fd && (errno == ENOENT || errno == ENXIO)) {
     return Status(StatusCode::kClosed, "the owner of the doorbell has gone", errno);
@@ -38,7 +38,8 @@ Result<UniqueFd> OpenFifo(int directory, const char* name, int access) {
   if (!fd) return OsError("cannot open a doorbell");
   struct stat found {};
   if (fstat(fd.get(), &found) == -1) return OsError("cannot examine a doorbell");
-  if (!S_ISFIFO(found.st_mode) || found.st_uid != geteuid()) {
+  if (!S_ISFIFO(found.st_mode) || found.st_nlink > 1 ||
+      !access.HasOwner(found.st_uid, found.st_gid)) {
     return Status(StatusCode::kNoAccess,
                   "a file with the name of a doorbell is no doorbell; remove it");
   }
@@ -91,15 +92,15 @@ constexpr int kFifoBytes = 4096;
 constexpr int kMaxReads = 16;  // the capacity if it could not be changed
 
 // Creates the FIFO; replaces a FIFO that a dead owner left behind.
-Status MakeFifo(int directory, const char* name) {
-  constexpr mode_t kMode = S_IRUSR | S_IWUSR;
-  if (mkfifoat(directory, name, kMode) == 0) return {};
+Status MakeFifo(int directory, const char* name, const Access& access) {
+  const mode_t mode = access.file_mode();
+  if (mkfifoat(directory, name, mode) == 0) return {};
   if (errno == EEXIST) {
-    const Result<UniqueFd> found = OpenFifo(directory, name, O_WRONLY);
+    const Result<UniqueFd> found = OpenFifo(directory, name, O_WRONLY, access);
     if (found.ok()) return {StatusCode::kBusy, "the name of this doorbell is in use", EEXIST};
     if (found.status().code() != StatusCode::kClosed) return found.status();
     unlinkat(directory, name, 0);
-    if (mkfifoat(directory, name, kMode) == 0) return {};
+    if (mkfifoat(directory, name, mode) == 0) return {};
   }
   return OsError("cannot create a doorbell in the bucket directory");
 }
@@ -120,12 +121,19 @@ Result<Doorbell> Doorbell::Create(const BucketDirectory& directory, std::string 
   }
   UniqueFd own_directory(fcntl(directory.fd(), F_DUPFD_CLOEXEC, 0));
   if (!own_directory) return OsError("cannot keep the bucket directory open");
-  const Status made = MakeFifo(own_directory.get(), name.c_str());
+  const Access& access = directory.access();
+  const Status made = MakeFifo(own_directory.get(), name.c_str(), access);
   if (!made.ok()) return made;
-  Result<UniqueFd> fifo = OpenFifo(own_directory.get(), name.c_str(), O_RDWR);
+  Result<UniqueFd> fifo = OpenFifo(own_directory.get(), name.c_str(), O_RDWR, access);
   if (!fifo.ok()) {
     unlinkat(own_directory.get(), name.c_str(), 0);
     return fifo.status();
+  }
+  // Restores permissions that the umask has removed.
+  if (fchmod(fifo->get(), access.file_mode()) == -1) {
+    const Status failed = OsError("cannot set the mode of a doorbell");
+    unlinkat(own_directory.get(), name.c_str(), 0);
+    return failed;
   }
   // A user may have 1,024 pipes of the default 16 pages. Rings need only the minimum.
   (void)fcntl(fifo->get(), F_SETPIPE_SZ, kFifoBytes);
@@ -167,7 +175,7 @@ Result<PeerDoorbell> PeerDoorbell::Open(const BucketDirectory& directory, const 
   if (!IsFileName(name)) {
     return Status(StatusCode::kInvalidArgument, "the name of a doorbell is not a file name");
   }
-  Result<UniqueFd> fifo = OpenFifo(directory.fd(), name.c_str(), O_WRONLY);
+  Result<UniqueFd> fifo = OpenFifo(directory.fd(), name.c_str(), O_WRONLY, directory.access());
   if (!fifo.ok()) return fifo.status();
   return PeerDoorbell(*std::move(fifo));
 }

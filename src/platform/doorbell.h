@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 
+#include "platform/access.h"
 #include "platform/bucket_directory.h"
 #include "platform/fd.h"
 #include "platform/known_fd.h"
@@ -18,9 +19,9 @@
 namespace holdfast {
 inline namespace platform {
 
-// Opens `name` with `access` (O_RDWR or O_WRONLY), never waiting and never following a link.
-// kClosed: there is none, or (O_WRONLY) it has no reader. kNoAccess: not a FIFO of ours.
-Result<UniqueFd> OpenFifo(int directory, const char* name, int access);
+// Opens `name` with `flags` (O_RDWR or O_WRONLY), never waiting and never following a link.
+// kClosed: there is none, or (O_WRONLY) it has no reader. kNoAccess: not a FIFO with this access.
+Result<UniqueFd> OpenFifo(int directory, const char* name, int flags, const Access& access);
 
 // Writes one byte into a FIFO without raising SIGPIPE. Returns as write() does: -1 with EPIPE if
 // the FIFO has no reader.

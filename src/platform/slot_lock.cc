@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "platform/access.h"
 #include "platform/file_lock.h"
 #include "platform/os_error.h"
-#include "platform/access.h"
 
 namespace holdfast {
 inline namespace platform {
@@ -22,7 +22,7 @@ constexpr int kHighDescriptor = 48;
 }  // namespace
 
 Result<SlotLock> SlotLock::Open(const BucketDirectory& directory, const char* name) {
-  Result<PrivateFile> file = OpenPrivateFile(directory.fd(), name);
+  Result<OpenedFile> file = OpenFile(directory.fd(), name, directory.access());
   if (!file.ok()) return file.status();
   return SlotLock(std::move(file->fd));
 }

@@ -31,7 +31,7 @@ inline constexpr uint64_t kSlotLockBase = uint64_t{1} << 40;  // far behind the 
 class SlotLock {
  public:
   // Opens the segment file `name` once more, for the locks alone. kClosed: there is no such file;
-  // kNoAccess: it is not a file of this user.
+  // kNoAccess: it has not the access of the directory.
   static Result<SlotLock> Open(const BucketDirectory& directory, const char* name);
 
   int fd() const { return fd_.get(); }
