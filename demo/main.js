@@ -7,7 +7,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
-const { PROCESSES, Run, THREADS } = require('./run.js');
+const { GROUP, PROCESSES, Run, THREADS } = require('./run.js');
 const { plainView, silentView, terminalView } = require('./view.js');
 
 const USAGE = `npm run demo -- [options]
@@ -15,6 +15,19 @@ const USAGE = `npm run demo -- [options]
   --without-lock   the same without the lock: it must fail
   --json           the result for machines, nothing else
 `;
+
+/**
+ * Prepares the directory of locks, and the ledger in it, for the members of a group, as
+ * `holdfast share` does.
+ * @param {string} directory
+ * @param {string} file
+ */
+function share(directory, file) {
+  fs.chownSync(directory, 0, Number(GROUP));
+  fs.chmodSync(directory, 0o2770);
+  fs.closeSync(fs.openSync(file, 'w'));
+  fs.chmodSync(file, 0o660);
+}
 
 /** @param {import('./run.js').Result} result */
 function toTable(result) {
@@ -58,6 +71,7 @@ async function main() {
       increments,
       withLock: !values['without-lock'],
     };
+    if (GROUP !== '') share(directory, task.file);
     if (!values.json) console.log(`${PROCESSES} processes x ${THREADS} worker threads, one ledger`);
     const drawn = process.stdout.isTTY ? terminalView : plainView;
     const result = await new Run(task, values.json ? silentView : drawn(increments)).finish();

@@ -9,6 +9,9 @@ const PROCESSES = 4;
 const THREADS = 2;
 /** The machines on which the processes run, in turn: with etcd, a network namespace each. */
 const MACHINES = (process.env.HOLDFAST_DEMO_MACHINES ?? '').split(' ').filter(Boolean);
+/** The users of the processes, in turn, by number; all are members of one group. */
+const USERS = (process.env.HOLDFAST_DEMO_USERS ?? '').split(' ').filter(Boolean);
+const GROUP = process.env.HOLDFAST_DEMO_GROUP ?? '';
 
 /** Ignores the failure to send a message: the receiver may have ended just now. */
 const ignore = () => {};
@@ -81,16 +84,22 @@ class Run {
    * @param {number} [number]  of the process
    */
   #start(program, task, number = 0) {
-    const machine = MACHINES[number % MACHINES.length];
     return fork(
       path.join(__dirname, program),
       [JSON.stringify(task)],
-      this.#forkOptionsOf(machine),
+      this.#forkOptionsOf(MACHINES[number % MACHINES.length], USERS[number % USERS.length]),
     );
   }
 
-  /** @param {string | undefined} machine  a network namespace; its lock table is its own */
-  #forkOptionsOf(machine) {
+  /**
+   * @param {string | undefined} machine  a network namespace; its lock table is its own
+   * @param {string | undefined} user
+   */
+  #forkOptionsOf(machine, user) {
+    if (user !== undefined) {
+      const ids = [`--reuid=${user}`, `--regid=${user}`, `--groups=${GROUP}`];
+      return { execPath: 'setpriv', execArgv: [...ids, process.execPath] };
+    }
     if (machine === undefined) return {};
     return {
       execPath: 'ip',
@@ -171,4 +180,4 @@ class Run {
   }
 }
 
-module.exports = { PROCESSES, THREADS, Run };
+module.exports = { GROUP, PROCESSES, THREADS, Run };

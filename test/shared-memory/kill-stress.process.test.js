@@ -2,12 +2,15 @@
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
-const { createReadStream, mkdtempSync, readFileSync, rmSync } = require('node:fs');
+const { chmodSync, createReadStream, mkdtempSync, rmSync } = require('node:fs');
+const { readFileSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { createInterface } = require('node:readline');
 const { setTimeout: pause } = require('node:timers/promises');
+const { Intruder } = require('../support/intruder.js');
 const { lengthOf } = require('../support/lengths.js');
+const { MEMBERS, STRANGER, as, describeMembers, makeShared } = require('../support/members.js');
 const { untilEqual } = require('../support/process-bucket.js');
 const { countsOf, descriptorsOf } = require('../support/process-counts.js');
 const { randomFrom } = require('../support/process-random.js');
@@ -33,10 +36,15 @@ const numbers = new Map();
 const killed = new Set();
 const running = new Set();
 let directory;
-beforeAll(() => {
+/** The words before a program. @type {(number: number) => string[]} */
+let launch;
+beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  launch = () => [];
+  numbers.clear();
+  killed.clear();
 });
-afterAll(() => {
+afterEach(() => {
   for (const child of running) child.kill('SIGKILL');
   rmSync(directory, { recursive: true, force: true });
 });
@@ -45,7 +53,8 @@ const log = () => join(directory, 'log');
 async function start() {
   const number = numbers.size;
   const options = { directory, number, names: NAMES, seed: random(2 ** 30) };
-  const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });
+  const [execPath, ...execArgv] = [...launch(number), process.execPath];
+  const child = fork(PROGRAM, [JSON.stringify(options)], { execPath, execArgv });
   numbers.set(child, number);
   running.add(child);
   const ended = once(child, 'exit').then(() => running.delete(child));
@@ -110,22 +119,51 @@ async function check() {
   return checker;
 }
 
-test(
-  `no two holders overlap, and no request is overtaken or forgotten (HOLDFAST_SEED=${SEED})`,
-  async () => {
-    const witness = await startWitness();
-    const before = [descriptorsOf(witness.pid, log()), countsOf(witness.pid)];
-    const children = await Promise.all(Array.from({ length: PROCESSES }, start));
-    for (let kills = 0; kills < KILLS; kills += 1) await killOne(children);
-    await Promise.all(children.map(stop));
-    await checkWitness(witness.pid, ...before);
-    await stop(witness);
-    const { violations, grants } = await check();
-    expect(violations).toEqual([]);
-    expect(grants).toBeGreaterThan(KILLS);
-  },
-  60_000 + KILLS * MS_PER_KILL,
-);
+const PROMISE = 'no two holders overlap, and no request is overtaken or forgotten';
+const TITLE = `${PROMISE} (HOLDFAST_SEED=${SEED})`;
+const WATCHDOG_MS = 60_000 + KILLS * MS_PER_KILL;
+
+/** @param {(witness: number) => Promise<() => Promise<void>>} [accompany]  until the last kill */
+async function playKills(accompany = async () => async () => {}) {
+  const witness = await startWitness();
+  const endCompany = await accompany(witness.pid);
+  const before = [descriptorsOf(witness.pid, log()), countsOf(witness.pid)];
+  const children = await Promise.all(Array.from({ length: PROCESSES }, start));
+  for (let kills = 0; kills < KILLS; kills += 1) await killOne(children);
+  await endCompany();
+  await Promise.all(children.map(stop));
+  await checkWitness(witness.pid, ...before);
+  await stop(witness);
+  const { violations, grants } = await check();
+  expect(violations).toEqual([]);
+  expect(grants).toBeGreaterThan(KILLS);
+  return grants;
+}
+
+test(TITLE, () => playKills(), WATCHDOG_MS);
+
+describeMembers('processes of three users of one group', () => {
+  let intruder;
+  afterEach(() => intruder?.kill());
+
+  test(
+    `${TITLE}; a stranger gets at nothing meanwhile`,
+    async () => {
+      makeShared(directory);
+      writeFileSync(log(), '');
+      chmodSync(log(), 0o660);
+      launch = (number) => as(MEMBERS[number % MEMBERS.length]);
+      const grants = await playKills(async (victim) => {
+        intruder = new Intruder(STRANGER, { directory, bucket: 'stress', victim });
+        return () => intruder.end();
+      });
+      console.log(`${KILLS} kills, ${grants} grants, ${intruder.attempts} attempts of a stranger`);
+      expect(intruder.succeeded).toEqual([]);
+      expect(intruder.attempts).toBeGreaterThan(0);
+    },
+    WATCHDOG_MS,
+  );
+});
 
 const entry = { who: '1.0', what: 'enter', name: 'a', mode: 'exclusive', token: 5n, request: 1 };
 const shared = { ...entry, mode: 'shared' };

@@ -6,7 +6,9 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: pause } = require('node:timers/promises');
+const { Intruder } = require('../support/intruder.js');
 const { lengthOf } = require('../support/lengths.js');
+const { MEMBERS, STRANGER, as, describeMembers, makeShared } = require('../support/members.js');
 const { randomFrom } = require('../support/process-random.js');
 const { findViolations } = require('./stop-stress-log.js');
 
@@ -26,19 +28,24 @@ const PROGRAM = join(__dirname, 'stop-stress-program.js');
 const random = randomFrom(SEED);
 const children = [];
 let directory;
-beforeAll(() => {
+/** The words before a program. @type {(number: number) => string[]} */
+let launch;
+beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  launch = () => [];
 });
-afterAll(() => {
-  for (const child of children) child.kill('SIGKILL');
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
   rmSync(directory, { recursive: true, force: true });
 });
 
 async function start(isBusy) {
   const seed = random(2 ** 30);
   const options = { directory, names: NAMES, seed, inFlight: IN_FLIGHT, isBusy };
+  const [execPath, ...execArgv] = [...launch(children.length), process.execPath];
   const child = fork(PROGRAM, [JSON.stringify(options)], {
-    execArgv: [],
+    execPath,
+    execArgv,
     serialization: 'advanced',
   });
   children.push(child);
@@ -62,23 +69,48 @@ async function notesOf(child) {
   return (await message)[0];
 }
 
-test(
-  `the queue keeps its promises while its processes are stopped ${STOPS} times, seed ${SEED}`,
-  async () => {
-    const witnesses = await Promise.all(Array.from({ length: WITNESSES }, () => start(false)));
-    const busy = await Promise.all(Array.from({ length: BUSY }, () => start(true)));
-    const begin = performance.now();
-    await Promise.all(busy.map((child) => disturb(child, Math.ceil(STOPS / BUSY))));
-    const seconds = (performance.now() - begin) / 1000;
-    const notes = (await Promise.all(witnesses.map(notesOf))).flat();
-    process.stdout.write(
-      `${notes.length} requests, ${Math.round(STOPS / seconds)} stops a second, seed ${SEED}\n`,
-    );
-    expect(findViolations(notes)).toEqual([]);
-    expect(notes.filter(({ isLost }) => isLost).length).toBeGreaterThan(0);
-  },
-  60_000 + STOPS * 100,
-);
+const PROMISE = 'the queue keeps its promises while its processes are stopped';
+const TITLE = `${PROMISE} ${STOPS} times, seed ${SEED}`;
+const WATCHDOG_MS = 60_000 + STOPS * 100;
+
+/** @param {(witness: number) => () => Promise<void>} [accompany]  until the last stop */
+async function playStops(accompany = () => async () => {}) {
+  const witnesses = await Promise.all(Array.from({ length: WITNESSES }, () => start(false)));
+  const busy = await Promise.all(Array.from({ length: BUSY }, () => start(true)));
+  const endCompany = accompany(witnesses[0].pid);
+  const begin = performance.now();
+  await Promise.all(busy.map((child) => disturb(child, Math.ceil(STOPS / BUSY))));
+  const seconds = (performance.now() - begin) / 1000;
+  await endCompany();
+  const notes = (await Promise.all(witnesses.map(notesOf))).flat();
+  process.stdout.write(
+    `${notes.length} requests, ${Math.round(STOPS / seconds)} stops a second, seed ${SEED}\n`,
+  );
+  expect(findViolations(notes)).toEqual([]);
+  expect(notes.filter(({ isLost }) => isLost).length).toBeGreaterThan(0);
+}
+
+test(TITLE, () => playStops(), WATCHDOG_MS);
+
+describeMembers('processes of three users of one group', () => {
+  let intruder;
+  afterEach(() => intruder?.kill());
+
+  test(
+    `${TITLE}; a stranger gets at nothing meanwhile`,
+    async () => {
+      makeShared(directory);
+      launch = (number) => as(MEMBERS[number % MEMBERS.length]);
+      await playStops((victim) => {
+        intruder = new Intruder(STRANGER, { directory, bucket: 'stress', victim });
+        return () => intruder.end();
+      });
+      expect(intruder.succeeded).toEqual([]);
+      expect(intruder.attempts).toBeGreaterThan(0);
+    },
+    WATCHDOG_MS,
+  );
+});
 
 describe('the checker', () => {
   const note = (token, times, more = {}) => {
