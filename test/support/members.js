@@ -24,7 +24,8 @@ const MEMBER_OF_ANOTHER_GROUP = { user: 64_205, groups: [OTHER_GROUP] };
  * @returns {string[]}
  */
 const as = ({ user, umask = '0022', groups = [GROUP] }) => [
-  ...['setpriv', `--reuid=${user}`, `--regid=${user}`],
+  // A change of the user would drop the signal at the parent's death that unshare has set.
+  ...['setpriv', '--pdeathsig=KILL', `--reuid=${user}`, `--regid=${user}`],
   groups.length > 0 ? `--groups=${groups.join(',')}` : '--clear-groups',
   ...['sh', '-c', `umask ${umask} && exec "$0" "$@"`],
 ];

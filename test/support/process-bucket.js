@@ -36,10 +36,14 @@ class ProcessBucket {
   #actors = new Set();
 
   /**
-   * @param {{ sweeps?: boolean, backend?: string }} [options]  without the sweep
-   * nothing works because of it: what is not noticed at once is never noticed
+   * @param {object} [options]
+   * @param {boolean} [options.sweeps]  without the sweep nothing works because of it: what is not
+   *   noticed at once is never noticed
+   * @param {string} [options.backend]
+   * @param {(directory: string) => void} [options.prepare]  the directory, before its first use
    */
-  constructor({ sweeps = false, backend = 'shared memory' } = {}) {
+  constructor({ sweeps = false, backend = 'shared memory', prepare = () => {} } = {}) {
+    prepare(this.directory);
     this.#sweeps = sweeps;
     this.#backend = backend;
     const { open } = BACKENDS[backend];
