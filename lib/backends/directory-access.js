@@ -3,8 +3,8 @@
 const { spawnSync } = require('node:child_process');
 
 /**
- * Who may use a directory of buckets, and the modes of all that is made in it: its owner alone
- * (private), or the members of a group (shared). The native part has the same rules
+ * The users that may use a directory of buckets, and the modes of all that is made in it: its owner
+ * alone (private), or the members of a group (shared). The native part has the same rules
  * (src/platform/access.cc).
  * @typedef {object} Access
  * @property {number} [group]  undefined: private

@@ -128,8 +128,8 @@ bool IsKnownMember(uid_t user, gid_t group) {
   return std::find(groups.begin(), groups.begin() + count, group) != groups.begin() + count;
 }
 
-// An owner may change the mode at any time. Any user may make such a directory below another one
-// that has the group.
+// An owner may change the mode at any time. And any user may make such a directory inside of a
+// directory with the setgid bit.
 bool IsTrustedOwner(uid_t owner, gid_t group) {
   constexpr uid_t kRoot = 0;
   return owner == kRoot || owner == geteuid() || (IsMember(group) && IsKnownMember(owner, group));

@@ -1,4 +1,4 @@
-// Who may use a directory of buckets and the files in it: its owner alone, or a group.
+// The users that may use a directory of buckets and the files in it: its owner alone, or a group.
 //
 // A directory is shared if an administrator has made it so: mode 2770, owner root or a member of
 // its group. All that is made in it gets the group from the kernel (setgid) and its mode from here,

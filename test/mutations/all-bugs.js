@@ -3,6 +3,7 @@
 const { PLANTED_BUGS } = require('./planted-bugs.js');
 const { LOOP_BUGS } = require('./planted-loop-bugs.js');
 const { OWNER_BUGS } = require('./planted-owner-bugs.js');
+const { ACCESS_BUGS } = require('./planted-access-bugs.js');
 const { PUBLICATION_BUGS } = require('./planted-publication-bugs.js');
 const { BIAS_BUGS } = require('./planted-bias-bugs.js');
 const { PACKAGE_BUGS } = require('./planted-package-bugs.js');
@@ -12,6 +13,7 @@ const { PRIORITY_BUGS } = require('./planted-priority-bugs.js');
 
 /** The newest first. */
 const CORE_BUGS = [
+  ...ACCESS_BUGS,
   ...PRIORITY_BUGS,
   ...LOOP_BUGS,
   ...PLATFORM_BUGS,

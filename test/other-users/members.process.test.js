@@ -12,7 +12,7 @@ const { Intruder } = require('../support/intruder.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 const members = require('../support/members.js');
 
-// Users of one group share the locks of a directory that root has prepared, and nobody else does.
+// Users of one group share the locks of a directory that root has prepared. No other user does.
 const { GROUP, MEMBERS, MEMBER_OF_ANOTHER_GROUP, OTHER_GROUP, STRANGER, as, makeShared } = members;
 const LIBRARY = join(__dirname, '../../lib/index.js');
 const CAPACITY = 1 << 20;
@@ -162,7 +162,7 @@ const makeTable = () => {
   makeShared(directory);
   expect(use(MEMBERS[0], directory).stdout).toBe(`granted as ${MEMBERS[0].user}\n`);
 };
-/** What a member finds, and the reason in the refusal. */
+/** The things that a member finds, and the reason in the refusal. */
 const PLANTED = {
   'the setgid bit is missing': [() => made(0o770), /not shared: its mode is not 2770/],
   'others may look into it': [() => made(0o2775), /not shared: its mode is not 2770/],
@@ -170,7 +170,7 @@ const PLANTED = {
   'it is sticky': [() => made(0o3770), /not 2770/],
   'it has the setuid bit': [() => made(0o6770), /not 2770/],
   'the group may not write': [() => made(0o2750), /belongs to another user/],
-  'the group is that of a user namespace': [
+  'the group has no number here, as in a user namespace': [
     () => made(0o2770, { group: 65_534 }),
     /not a member|no number in this user namespace/,
   ],

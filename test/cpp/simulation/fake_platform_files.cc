@@ -44,7 +44,7 @@ void UniqueFd::reset(int fd) {
 }
 
 Result<BucketDirectory> BucketDirectory::Open(const std::string&, const std::string&) {
-  return BucketDirectory(platform::Open(Kind::kOther));
+  return BucketDirectory(platform::Open(Kind::kOther), Access::Private());
 }
 
 Result<SegmentFile> BucketDirectory::OpenSegment(const char*, const SegmentInit& init) const {
