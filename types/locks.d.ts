@@ -471,7 +471,10 @@ export declare class DeadlockError extends DOMException {
   readonly cycle: DeadlockMember[];
 }
 
-/** The bucket `default` of this user on this machine, shared by all threads of all processes. */
+/**
+ * The bucket `default` of this user on this machine, shared by all threads of all processes; with a
+ * shared directory in `HOLDFAST_DIR` of all members of its group.
+ */
 export declare const locks: LockManager;
 
 /** Options of {@link LockManager.watch}. A value of a wrong type is a TypeError. */
