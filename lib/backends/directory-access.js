@@ -1,7 +1,5 @@
 'use strict';
 
-const { spawnSync } = require('node:child_process');
-
 /**
  * The users that may use a directory of buckets, and the modes of all that is made in it: its owner
  * alone (private), or the members of a group (shared). The native part has the same rules
@@ -22,6 +20,8 @@ const OTHERS = 0o077;
 const ROOT = 0;
 /** In a user namespace the kernel shows this number for each group that has none there. */
 const UNKNOWN_GROUP = 65_534;
+/** The time limit for a user database that hangs, as over a network. */
+const MAX_LOOKUP_MS = 10_000;
 
 /** @param {number} group @returns {Access} */
 const sharedWith = (group) =>
@@ -31,14 +31,23 @@ const sharedWith = (group) =>
 const isMember = (group) =>
   process.getegid?.() === group || (process.getgroups?.() ?? []).includes(group);
 
+/** The members that were found: each use of a bucket checks its directory again. */
+const knownMembers = new Set();
+
 /**
  * Whether the user database of this machine has a user as a member of a group.
  * @param {number} user
  * @param {number} group
  */
 function isKnownMember(user, group) {
-  const { status, stdout } = spawnSync('id', ['-G', `${user}`], { encoding: 'utf8' });
-  return status === 0 && stdout.trim().split(/\s+/).includes(`${group}`);
+  const key = `${user} ${group}`;
+  if (knownMembers.has(key)) return true;
+  const { spawnSync } = require('node:child_process'); // loaded where it is needed
+  const options = /** @type {const} */ ({ encoding: 'utf8', timeout: MAX_LOOKUP_MS });
+  const { status, stdout } = spawnSync('id', ['-G', `${user}`], options);
+  const isFound = status === 0 && stdout.trim().split(/\s+/).includes(`${group}`);
+  if (isFound) knownMembers.add(key);
+  return isFound;
 }
 
 /**
@@ -51,6 +60,9 @@ const isTrustedOwner = (owner, group) =>
   owner === process.geteuid?.() ||
   (isMember(group) && isKnownMember(owner, group));
 
+/** @param {number} mode */
+const shownMode = (mode) => (mode & MODE_BITS).toString(8).padStart(4, '0');
+
 /**
  * The access to a directory of buckets, as its owner, group and mode say. An access control list
  * is not noticed here.
@@ -58,20 +70,29 @@ const isTrustedOwner = (owner, group) =>
  * @returns {Access | string} a string: why this user must not use it, and what to do
  */
 function accessOf({ uid, gid, mode }) {
+  const user = process.geteuid?.();
   if ((mode & MODE_BITS) === SHARED_DIRECTORY) {
     if (gid === UNKNOWN_GROUP) return 'its group has no number in this user namespace';
+    if (user !== ROOT && user !== uid && !isMember(gid)) {
+      return (
+        `it is shared with group ${gid}, and this process, of user ${user}, is no member of that ` +
+        'group: a user who was added to it has to log in again'
+      );
+    }
     if (isTrustedOwner(uid, gid)) return sharedWith(gid);
     return (
       `it is shared with group ${gid}, but belongs to user ${uid}, who is neither root nor known ` +
-      'as a member of that group; chown root'
+      'as a member of that group: chown root'
     );
   }
-  if (uid !== process.geteuid?.()) return `it belongs to another user (${uid})`;
-  if ((mode & OTHERS) === 0) return PRIVATE;
+  const isClosed = (mode & OTHERS) === 0;
+  if (user === uid && isClosed) return PRIVATE;
+  const owner = user === uid ? '' : `belongs to another user (${uid})`;
+  if (isClosed) return `it ${owner}`;
   return (
-    "it is open to group or others: 'chmod 700' closes it, 'holdfast share' prepares it for the " +
-    'members of a group'
+    `it ${owner}${owner && ' and '}is open to group or others, with mode ${shownMode(mode)}: ` +
+    "'chmod 700' closes it, 'holdfast share' prepares it for the members of a group"
   );
 }
 
-module.exports = { accessOf, isKnownMember, isMember, PRIVATE, SHARED_DIRECTORY };
+module.exports = { accessOf, isKnownMember, isMember, PRIVATE, SHARED_DIRECTORY, shownMode };

@@ -99,7 +99,7 @@ testAsRoot(
       expect([attempt, result]).toEqual([attempt, REFUSALS[attempt] ?? 'EACCES']);
     }
     await expect(openLockManager({ url: `broker://${directory}` }).query()).rejects.toThrow(
-      /Others may enter/,
+      /is open to group or others, with mode 0755/,
     );
   },
 );

@@ -339,12 +339,11 @@ const LONG_NAMES = Array.from({ length: 400 }, (_, i) => `${i} ${'n'.repeat(4_00
 
 /** The state of the next broker if this one is killed now; the files stay as they are. */
 function stateAfterCrash() {
-  const image = path.join(directory, 'image');
-  fs.rmSync(image, { recursive: true, force: true });
-  fs.cpSync(files.folder, image, { recursive: true });
-  const imageFiles = Object.create(files, { folder: { value: image } });
+  const image = new BrokerFiles('jobs', path.join(directory, 'image'));
+  fs.rmSync(image.directory, { recursive: true, force: true });
+  fs.cpSync(files.folder, image.folder, { recursive: true });
   const table = new BrokerTable(() => ({ add() {}, hasRoomFor: () => true }), 99);
-  runAtOnce(table.restore(readLast(imageFiles, 99).records));
+  runAtOnce(table.restore(readLast(image, 99).records));
   return stateOf(table);
 }
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const { spawnSync } = require('node:child_process');
+const { randomUUID } = require('node:crypto');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const net = require('node:net');
@@ -50,7 +51,7 @@ test.each(['short', LONG_NAME])('of a client and a broker, in a folder %s', asyn
   expect(signal).toBe('SIGKILL');
   killBroker(files);
   const deadSocket = files.readEpoch(files.highestEpoch()).socket;
-  for (const name of ['draft-1', 'draft-journal.7', 'starting.1']) {
+  for (const name of [`draft-${randomUUID()}`, 'starting.1']) {
     fs.writeFileSync(path.join(files.folder, name), '');
   }
   // Of a broker that was killed before it had removed the journal of the one before.

@@ -4,8 +4,10 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { createClientId } = require('../client-id.js');
 const { otherDirectoryText, toBucketName, userOfMachine } = require('../bucket-directory.js');
+const { accessOf, PRIVATE, SHARED_DIRECTORY, shownMode } = require('../directory-access.js');
 const { invalidStateError } = require('../../errors.js');
 const { variable } = require('../process-environment.js');
+const { dateNow } = require('../../time.js');
 const { defaultDirectory, folderNameOf, platformOf, hasEnded } = require('./platform.js');
 
 /**
@@ -65,7 +67,7 @@ function isOtherFolder(folder, noted) {
 
 /**
  * The time in which one broker leads, and how that broker is reached: the content of the file
- * `claims/broker.<number>`, which only this user can read.
+ * `claims/broker.<number>`, which only users of the bucket can read.
  * @typedef {object} Epoch
  * @property {number} number
  * @property {string} socket  that it listened on before the epoch was claimed. In the file it is a
@@ -79,10 +81,11 @@ function isOtherFolder(folder, noted) {
 const EPOCH_NAME = /^broker\.([1-9]\d{0,14})$/;
 const JOURNAL_NAME = /^journal\.([1-9]\d{0,14})$/;
 const MARK_NAME = /^starting\.([1-9]\d{0,14})$/;
-const DRAFT_NAME = /^draft-/;
-const PRIVATE_DIRECTORY = 0o700;
-const PRIVATE_FILE = 0o600;
-const OTHERS = 0o077;
+const DRAFT_NAME = /^draft-[0-9a-f-]{36}$/;
+/** Of a folder of a shared directory. No bucket has this name. */
+const FOLDER_DRAFT_NAME = /^~draft-[0-9a-f-]{36}$/;
+/** A draft of a folder that has not got its name by then never gets it. */
+const MAX_DRAFT_AGE_MS = 60_000;
 /** A file cannot be read or written just now, which says nothing about its content. */
 const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EDQUOT'];
 
@@ -105,39 +108,153 @@ function makeWithParents(folder) {
   }
 }
 
+/** @typedef {import('../directory-access.js').Access} Access */
+
+/**
+ * @param {string} directory
+ * @returns {fs.Stats | undefined} undefined: there is none
+ * @throws DOMException when it is no directory (a symbolic link is none), or cannot be reached
+ */
+function directoryStat(directory) {
+  try {
+    const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
+    if (stat === undefined || stat.isDirectory()) return stat;
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'EACCES') throw error;
+    throw refused(directory, 'this user may not enter the directory that it is in');
+  }
+  throw securityError(`This is not a directory: ${directory}`);
+}
+
+/** @param {string} directory */
+const removedMeanwhile = (directory) => refused(directory, 'it was removed just now');
+
 /**
  * Makes a directory that only this user may enter, or checks an existing one.
  * @param {string} directory
  * @param {Platform} platform
- * @param {boolean} isRecursive
+ * @returns {Access} of an existing one, perhaps shared
  */
-function ensurePrivate(directory, platform, isRecursive) {
+function ensureDirectory(directory, platform) {
   try {
-    // Only the last one is private: others of the machine may use its parents.
-    if (isRecursive) makeWithParents(path.dirname(directory));
-    fs.mkdirSync(directory, { mode: PRIVATE_DIRECTORY });
+    fs.mkdirSync(directory, { mode: PRIVATE.directoryMode });
   } catch (error) {
     if (/** @type {any} */ (error).code !== 'EEXIST') throw notCreated(directory, error);
   }
-  const stat = fs.lstatSync(directory);
-  if (!stat.isDirectory()) throw securityError(`This is not a directory: ${directory}`);
-  if (!platform.hasModes) return;
-  if (stat.uid !== process.geteuid?.()) {
-    throw securityError(`This directory belongs to another user (${stat.uid}): ${directory}`);
-  }
-  if ((stat.mode & OTHERS) !== 0) {
-    throw securityError(`Others may enter this directory; 'chmod 700' closes it: ${directory}`);
-  }
+  const stat = directoryStat(directory);
+  if (stat === undefined) throw removedMeanwhile(directory);
+  const access = platform.hasModes ? accessOf(stat) : PRIVATE;
+  if (typeof access === 'string') throw refused(directory, access);
+  return access;
 }
+
+/**
+ * The same inside a private directory.
+ * @param {string} folder
+ * @param {Platform} platform
+ */
+function ensurePrivate(folder, platform) {
+  const { group } = ensureDirectory(folder, platform);
+  if (group === undefined) return;
+  const why = `it is open to group ${group}, but the directory of buckets is not: 'chmod 0700'`;
+  throw refused(folder, why);
+}
+
+/**
+ * @param {string} directory
+ * @param {string} why
+ */
+const refused = (directory, why) => securityError(`${directory} is refused: ${why}`);
 
 /**
  * @param {string} directory
  * @param {unknown} cause
  */
 function notCreated(directory, cause) {
+  if (cause instanceof DOMException) return cause;
   const { message } = /** @type {Error} */ (cause);
   const why = `${directory} (${message})${otherDirectoryText(directory)}`;
   return securityError(`The directory for locks cannot be made: ${why}`);
+}
+
+/** Windows has none of them. */
+const { O_DIRECTORY = 0, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY } = fs.constants;
+/** Of Linux: open(2). Node does not name it. */
+const O_PATH = 0o10000000;
+
+/**
+ * Gives what this process has made in a shared directory to the group, whatever the umask.
+ * @param {number} fd
+ * @param {string} file
+ * @param {number} group
+ * @param {number} mode
+ * @throws DOMException when it is not in that directory, or the mode cannot be set
+ */
+function share(fd, file, group, mode) {
+  // A member of the group may have put a link into the path.
+  if (fs.fstatSync(fd).gid !== group) throw refused(file, `it is not of group ${group}`);
+  fs.fchmodSync(fd, mode);
+  const { mode: found } = fs.fstatSync(fd);
+  if (shownMode(found) === shownMode(mode)) return;
+  throw refused(file, `its mode is ${shownMode(found)}, and cannot be set to ${shownMode(mode)}`);
+}
+
+/**
+ * Makes a folder of a shared directory in one step: no peer finds it without its modes, or without
+ * the folders in it. Of several at the same time, the first with a file in it stays.
+ * @param {string} folder
+ * @param {string[]} inner  names of folders in it
+ * @param {string} directory
+ * @param {number} group
+ */
+function makeShared(folder, inner, directory, group) {
+  removeFolderDrafts(directory);
+  const draft = path.join(directory, `~draft-${createClientId()}`);
+  try {
+    for (const made of [draft, ...inner.map((name) => path.join(draft, name))]) {
+      fs.mkdirSync(made, { mode: 0o770 });
+      const fd = fs.openSync(made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      try {
+        share(fd, made, group, SHARED_DIRECTORY);
+      } finally {
+        fs.closeSync(fd);
+      }
+    }
+    fs.renameSync(draft, folder);
+  } catch (error) {
+    removeFolderDraft(draft);
+    if (!['ENOTEMPTY', 'EEXIST'].includes(/** @type {any} */ (error).code)) {
+      throw notCreated(folder, error);
+    }
+  }
+}
+
+/** Those of processes that have died. @param {string} directory */
+function removeFolderDrafts(directory) {
+  for (const name of namesIn(directory)) {
+    const draft = path.join(directory, name);
+    if (FOLDER_DRAFT_NAME.test(name) && ageOf(draft) > MAX_DRAFT_AGE_MS) removeFolderDraft(draft);
+  }
+}
+
+/** @param {string} draft */
+function removeFolderDraft(draft) {
+  for (const name of [...INNER_FOLDERS, '']) {
+    try {
+      fs.rmdirSync(path.join(draft, name));
+    } catch {
+      // It is not there, or no draft.
+    }
+  }
+}
+
+/** The folder of epochs and the folder of lifelines. */
+const INNER_FOLDERS = ['claims', 'lifelines'];
+
+/** @param {string} file */
+function ageOf(file) {
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+  return stat === undefined ? 0 : dateNow() - stat.mtimeMs;
 }
 
 /** The files of a bucket of the broker: its folder, the epochs in it, its sockets. */
@@ -145,6 +262,8 @@ class BrokerFiles {
   /** @type {string} of the bucket */
   folder;
   #platform;
+  /** Of ensure(). */
+  #access = PRIVATE;
 
   /**
    * @param {string} bucket
@@ -183,20 +302,167 @@ class BrokerFiles {
 
   /** The epochs of brokers, and their sockets. */
   get epochsFolder() {
-    return path.join(this.folder, 'claims');
+    return path.join(this.folder, INNER_FOLDERS[0]);
   }
 
   /** The sockets by which clients show that they live. */
   get lifelinesFolder() {
-    return path.join(this.folder, 'lifelines');
+    return path.join(this.folder, INNER_FOLDERS[1]);
   }
 
   /** @throws DOMException (SecurityError) */
   ensure() {
-    ensurePrivate(this.directory, this.#platform, true);
-    for (const folder of [this.folder, this.epochsFolder, this.lifelinesFolder]) {
-      ensurePrivate(folder, this.#platform, false);
+    try {
+      // Only the last one is private or shared: others of the machine may use its parents.
+      makeWithParents(path.dirname(this.directory));
+    } catch (error) {
+      throw notCreated(this.directory, error);
     }
+    this.#access = ensureDirectory(this.directory, this.#platform);
+    const { group } = this.#access;
+    const inner = [this.epochsFolder, this.lifelinesFolder];
+    if (group === undefined) {
+      for (const folder of [this.folder, ...inner]) ensurePrivate(folder, this.#platform);
+      return;
+    }
+    this.#checkLength();
+    this.#ensureShared(this.folder, INNER_FOLDERS, group);
+    for (const folder of inner) this.#ensureShared(folder, [], group);
+  }
+
+  /** Whether the members of a group use the bucket. Known after ensure(). */
+  get isShared() {
+    return this.#access.group !== undefined;
+  }
+
+  /**
+   * The short directory belongs to one user.
+   * @throws DOMException (SecurityError)
+   */
+  #checkLength() {
+    const socket = path.join(this.lifelinesFolder, `s${this.#newSocketId()}`);
+    if (!this.hasSocketFiles || !this.#isTooLong(socket)) return;
+    const { pathLimit } = this.#platform;
+    throw refused(
+      this.directory,
+      `it is shared with a group, and the paths of its sockets would have ` +
+        `${Buffer.byteLength(socket)} bytes, more than ${pathLimit}: choose a directory with a ` +
+        'shorter path',
+    );
+  }
+
+  /**
+   * @param {string} folder
+   * @param {string[]} inner  names of folders in it
+   * @param {number} group
+   */
+  #ensureShared(folder, inner, group) {
+    if (directoryStat(folder) === undefined) makeShared(folder, inner, this.directory, group);
+    const stat = directoryStat(folder);
+    if (stat === undefined) throw removedMeanwhile(folder);
+    const [found, expected] = [shownMode(stat.mode), shownMode(SHARED_DIRECTORY)];
+    if (stat.gid === group && found === expected) return;
+    throw refused(
+      folder,
+      `it is in a directory that is shared with group ${group}, and has group ${stat.gid} and ` +
+        `mode ${found}, not ${expected}. If it was made before the directory was shared, end all ` +
+        'programs that use it, then remove it',
+    );
+  }
+
+  /**
+   * Creates a file that all users of the bucket may read and write.
+   * @param {string} file
+   * @returns {number} its descriptor
+   * @throws if there is one
+   */
+  createFile(file) {
+    const { fileMode, group } = this.#access;
+    const fd = fs.openSync(file, 'wx+', fileMode);
+    try {
+      if (group !== undefined) share(fd, file, group, fileMode);
+      return fd;
+    } catch (error) {
+      fs.closeSync(fd);
+      removeFile(file);
+      throw error;
+    }
+  }
+
+  /**
+   * @param {string} file  that does not exist
+   * @param {string} text
+   */
+  writeNew(file, text) {
+    const fd = this.createFile(file);
+    try {
+      fs.writeFileSync(fd, text);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  /**
+   * Opens a file that this or another process has made. In a shared directory a member may have put
+   * a link to a file of this user, or a FIFO, in its place.
+   * @param {string} file
+   * @param {number} [flags]
+   * @returns {number} its descriptor
+   * @throws DOMException (SecurityError) when it is something else, or has other rights
+   */
+  openFound(file, flags = O_RDONLY) {
+    const fd = openNoLink(file, flags);
+    const stat = fs.fstatSync(fd);
+    const { fileMode, group } = this.#access;
+    const isShared = stat.gid === group && shownMode(stat.mode) === shownMode(fileMode);
+    if (stat.isFile() && (group === undefined || isShared)) return fd;
+    fs.closeSync(fd);
+    throw refused(
+      file,
+      stat.isFile()
+        ? `its group is ${stat.gid} and its mode ${shownMode(stat.mode)}, not ${group} and 0660`
+        : 'it is no file',
+    );
+  }
+
+  /**
+   * Opens a file for appending. A file that cannot be used is replaced: its maker may have died
+   * before the file got its mode.
+   * @param {string} file
+   * @returns {number} its descriptor
+   */
+  openForAppending(file) {
+    const flags = fs.constants.O_WRONLY | fs.constants.O_APPEND;
+    try {
+      return this.openFound(file, flags);
+    } catch (error) {
+      const isMissing = /** @type {any} */ (error).code === 'ENOENT';
+      if (!isMissing && !(error instanceof DOMException)) throw error;
+    }
+    removeFile(file);
+    fs.closeSync(this.createFile(file));
+    return this.openFound(file, flags);
+  }
+
+  /** @param {string} file */
+  readText(file) {
+    const fd = this.openFound(file);
+    try {
+      return fs.readFileSync(fd, 'utf8');
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  /**
+   * Gives a socket that this process has made its mode, before another process gets its name.
+   * @param {string} socket
+   */
+  setSocketMode(socket) {
+    if (!this.#platform.hasModes) return;
+    const { fileMode, group } = this.#access;
+    if (group === undefined) fs.chmodSync(socket, fileMode);
+    else shareSocket(socket, group, fileMode);
   }
 
   /**
@@ -208,7 +474,7 @@ class BrokerFiles {
     const id = this.#newSocketId();
     const file = path.join(folder, `s${id}`);
     if (!this.#isTooLong(file)) return file;
-    ensurePrivate(this.shortDirectory, this.#platform, false);
+    ensurePrivate(this.shortDirectory, this.#platform);
     return path.join(this.shortDirectory, `s${id}`);
   }
 
@@ -276,11 +542,13 @@ class BrokerFiles {
   /** @param {number} number */
   #parseEpoch(number) {
     try {
-      const epoch = JSON.parse(fs.readFileSync(this.epochFile(number), 'utf8'));
+      const epoch = JSON.parse(this.readText(this.epochFile(number)));
       const isWhole = typeof epoch.socket === 'string' && typeof epoch.key === 'string';
-      return isWhole ? epoch : undefined;
+      if (!isWhole || (this.isShared && !SOCKET_NAME.test(epoch.socket))) return undefined;
+      return epoch;
     } catch (error) {
-      if (isShortage(error)) throw error;
+      // A broker may listen behind a claim that this user may not read.
+      if (isShortage(error) || error instanceof DOMException) throw error;
       return undefined; // removed by a later broker, or corrupted: the next one is made beside it
     }
   }
@@ -295,6 +563,7 @@ class BrokerFiles {
 
   /** @param {string} name  of a lifeline, as its client sends it */
   lifelinePath(name) {
+    if (this.isShared) return path.join(this.lifelinesFolder, path.basename(name));
     return this.#pathOf(this.lifelinesFolder, name);
   }
 
@@ -331,7 +600,7 @@ class BrokerFiles {
     const folder = path.dirname(epoch.socket);
     if (folder === this.epochsFolder) content.socket = path.basename(epoch.socket);
     else if (this.hasSocketFiles) content.outside = identityOf(folder);
-    fs.writeFileSync(draft, JSON.stringify(content), { mode: PRIVATE_FILE, flag: 'wx' });
+    this.writeNew(draft, JSON.stringify(content));
     try {
       fs.linkSync(draft, this.epochFile(number));
       return true;
@@ -384,6 +653,46 @@ class BrokerFiles {
     if (code === undefined || !refusals.includes(code)) return false;
     if (this.#isTooLong(socket)) return false; // Node 22 and before connect to what it begins with
     return isRefusalProof || hasEnded(process, startOf);
+  }
+}
+
+/**
+ * @param {string} file
+ * @param {number} flags
+ * @returns {number} its descriptor
+ */
+function openNoLink(file, flags) {
+  try {
+    return fs.openSync(file, flags | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    const { code } = /** @type {any} */ (error);
+    if (code === 'ELOOP') throw refused(file, 'it is a symbolic link');
+    if (code === 'EACCES') throw refused(file, 'this user has no rights to it');
+    throw error;
+  }
+}
+
+/**
+ * chmod() of a socket that follows no link: a member of the group may have put one in its place.
+ * @param {string} socket
+ * @param {number} group
+ * @param {number} mode
+ */
+function shareSocket(socket, group, mode) {
+  const check = (/** @type {fs.Stats} */ stat) => {
+    if (stat.isSocket() && stat.gid === group && stat.uid === process.geteuid?.()) return;
+    throw refused(socket, `it is not the socket of this process, of group ${group}`);
+  };
+  if (process.platform !== 'linux' || !fs.existsSync('/proc/self/fd')) {
+    check(fs.lstatSync(socket));
+    return fs.chmodSync(socket, mode);
+  }
+  const fd = fs.openSync(socket, O_PATH | O_NOFOLLOW);
+  try {
+    check(fs.fstatSync(fd));
+    fs.chmodSync(`/proc/self/fd/${fd}`, mode);
+  } finally {
+    fs.closeSync(fd);
   }
 }
 
@@ -440,7 +749,7 @@ function newBrokerSocket(files) {
   const name = files.newSocketName(files.epochsFolder);
   if (files.hasSocketFiles && path.dirname(name) !== files.epochsFolder) {
     const pointer = path.join(files.epochsFolder, `at-${path.basename(name)}`);
-    fs.writeFileSync(pointer, '', { mode: PRIVATE_FILE, flag: 'wx' });
+    files.writeNew(pointer, '');
   }
   return name;
 }
@@ -456,12 +765,13 @@ function removeBrokerSockets(files, own) {
     const [, elsewhere] = BROKER_POINTER_NAME.exec(name) ?? [];
     if (SOCKET_NAME.test(name) && file !== own) removeFile(file);
     if (elsewhere === undefined || elsewhere === path.basename(own)) continue;
-    removeFile(path.join(files.shortDirectory, elsewhere));
+    if (!files.isShared) removeFile(path.join(files.shortDirectory, elsewhere));
     removeFile(file);
   }
 }
 
 module.exports = {
+  ageOf,
   removeFile,
   BrokerFiles,
   isShortage,

@@ -3,19 +3,18 @@
 const fs = require('node:fs');
 const net = require('node:net');
 const path = require('node:path');
-const { dateNow, inContextAtLoad, setTimeout } = require('../../time.js');
-const { namesIn, removeFile, SOCKET_NAME } = require('./broker-files.js');
+const { inContextAtLoad, setTimeout } = require('../../time.js');
+const { ageOf, namesIn, removeFile, SOCKET_NAME } = require('./broker-files.js');
 const { outside } = require('../outside.js');
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
-
-const PRIVATE_FILE = 0o600;
 
 /**
  * The folder of lifelines names every client that may hold a lock: `s<id>` is the socket itself,
  * `at-<id>` a file that names a socket which cannot be there, because its path would be too long or
  * because sockets are no files here. Either appears when the socket listens. So a refused
- * connection proves that the client listens no more.
+ * connection proves that the client listens no more. A shared directory has no pointers: a member
+ * of the group could let another member's broker remove a file elsewhere.
  */
 
 const LIFELINE_POINTER_NAME = /^at-[0-9a-z-]+$/;
@@ -42,7 +41,7 @@ function newLifeline(files) {
     const listenAt = path.join(files.lifelinesFolder, `d${name.slice(1)}`);
     return { name, listenAt, publish: () => fs.renameSync(listenAt, socket) };
   }
-  const publish = () => fs.writeFileSync(pointerTo(files, socket), socket, { mode: PRIVATE_FILE });
+  const publish = () => files.writeNew(pointerTo(files, socket), socket);
   return { name: socket, listenAt: socket, publish };
 }
 
@@ -53,7 +52,7 @@ function newLifeline(files) {
 function listLifelines(files) {
   return namesIn(files.lifelinesFolder).flatMap((name) => {
     if (SOCKET_NAME.test(name)) return [name];
-    if (!LIFELINE_POINTER_NAME.test(name)) return [];
+    if (files.isShared || !LIFELINE_POINTER_NAME.test(name)) return [];
     const file = path.join(files.lifelinesFolder, name);
     // A client that has not written it to its end has not yet spoken to a broker.
     const socket = readPointer(file);
@@ -77,6 +76,7 @@ function readPointer(file) {
  */
 function removeLifeline(files, name) {
   if (SOCKET_NAME.test(name)) return removeFile(files.lifelinePath(name));
+  if (files.isShared) return;
   const pointer = pointerTo(files, name);
   if (readPointer(pointer) !== name) return;
   if (files.hasSocketFiles) removeFile(name);
@@ -89,12 +89,6 @@ function removeOldDrafts(files) {
     const file = path.join(files.lifelinesFolder, name);
     if (LIFELINE_DRAFT_NAME.test(name) && ageOf(file) > MAX_DRAFT_AGE_MS) removeFile(file);
   }
-}
-
-/** @param {string} file */
-function ageOf(file) {
-  const stat = fs.statSync(file, { throwIfNoEntry: false });
-  return stat === undefined ? 0 : dateNow() - stat.mtimeMs;
 }
 
 const IS_DENO = process.versions.deno !== undefined;
@@ -199,7 +193,7 @@ class Lifeline {
     this.#server = inContextAtLoad(() => this.#listen(listenAt));
     outside().onCollected(this, this.#server, 'close');
     try {
-      if (files.platform.hasModes) fs.chmodSync(listenAt, PRIVATE_FILE);
+      files.setSocketMode(listenAt);
       publish();
     } catch (error) {
       this.close();

@@ -8,7 +8,6 @@ const { lazy } = require('../../lazy.js');
 const {
   apply,
   clearTimeout,
-  dateNow,
   inContextAtLoad,
   setTimeout,
   then,
@@ -17,7 +16,7 @@ const { invalidStateError } = require('../../errors.js');
 const { BUILD, REPLACED, REPLACED_STATUS } = require('../../build-id.js');
 const { packageFile } = require('../../package-files.js');
 const { CLOCK_KIND, clockLead, machineNow } = require('./machine-clock.js');
-const { isShortage } = require('./broker-files.js');
+const { ageOf, isShortage } = require('./broker-files.js');
 const { outside } = require('../outside.js');
 const { commandFor, isProcessThere, packedAs } = require('./platform.js');
 const { isProof, LineReader, newNonce, proofOf, toLine, WIRE_VERSION } = require('./wire.js');
@@ -96,7 +95,6 @@ const MAX_TRY_MS = 1000;
 /** A file could be made, and not written. */
 const FULL = ['ENOSPC', 'EDQUOT'];
 const MAX_LOG_BYTES = 2 ** 16;
-const PRIVATE_FILE = 0o600;
 
 /** In the environment of a broker. Only an application that was started as one can read it here. */
 const STARTED_AS_BROKER = 'HOLDFAST_STARTED_AS_BROKER';
@@ -294,7 +292,7 @@ class Launcher {
   /** @param {number} number */
   #readMark(number) {
     try {
-      return fs.readFileSync(this.#markFile(number), 'utf8');
+      return this.#files.readText(this.#markFile(number));
     } catch {
       return undefined; // there is none
     }
@@ -308,7 +306,7 @@ class Launcher {
   #mayStart(number) {
     const mark = this.#markFile(number);
     try {
-      fs.writeFileSync(mark, markOf(process.pid), { flag: 'wx', mode: PRIVATE_FILE });
+      this.#files.writeNew(mark, markOf(process.pid));
       return true;
     } catch (error) {
       const { code } = /** @type {any} */ (error);
@@ -334,8 +332,8 @@ class Launcher {
 
   /** @param {string} mark */
   #isAtWork(mark) {
-    if (dateNow() - fs.statSync(mark).mtimeMs >= START_MS) return false;
-    const pid = Number(fs.readFileSync(mark, 'utf8'));
+    if (ageOf(mark) >= START_MS) return false;
+    const pid = Number(this.#files.readText(mark));
     return this.#starts >= MAX_QUICK_STARTS || pid === 0 || isProcessThere(pid);
   }
 
@@ -399,7 +397,9 @@ class Launcher {
    */
   #overwriteMark(number, text) {
     try {
-      fs.writeFileSync(this.#markFile(number), text, { flag: 'r+' });
+      const fd = this.#files.openFound(this.#markFile(number), fs.constants.O_WRONLY);
+      fs.writeSync(fd, text);
+      fs.closeSync(fd);
     } catch {
       // The broker has come and removed it.
     }
@@ -412,7 +412,7 @@ class Launcher {
   /** @param {number} number */
   #openLog(number) {
     try {
-      const fd = fs.openSync(this.#logFile, 'a', PRIVATE_FILE);
+      const fd = this.#files.openForAppending(this.#logFile);
       if (fs.fstatSync(fd).size > MAX_LOG_BYTES) fs.ftruncateSync(fd);
       return fd;
     } catch (error) {

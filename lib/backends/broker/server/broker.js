@@ -43,7 +43,7 @@ function openImmediateBarrier() {
  */
 function openConnectionBarrier(files) {
   // Not before the first use: a broker that begins removes the sockets that it finds.
-  const open = lazy(() => listen(newBrokerSocket(files)));
+  const open = lazy(() => listen(files, newBrokerSocket(files)));
   return async (callback) => {
     const name = await open();
     const since = machineNow();
@@ -58,17 +58,21 @@ function openConnectionBarrier(files) {
 
 /**
  * Ends every connection at once.
+ * @param {BrokerFiles} files
  * @param {string} name
  * @returns {Promise<string | undefined>} the name, when it listens; undefined: its folder is gone
  */
-function listen(name) {
+function listen(files, name) {
   return new Promise((resolve, reject) => {
     const server = net.createServer((socket) => socket.destroy());
     server.on('error', (error) => {
       if (/** @type {any} */ (error).code === 'ENOENT') resolve(undefined);
       else reject(error); // it cannot tell what is old: another broker may
     });
-    server.listen({ path: name, exclusive: true }, () => resolve(name));
+    server.listen({ path: name, exclusive: true }, () => {
+      files.setSocketMode(name);
+      resolve(name);
+    });
     server.unref(); // a broker has another reason to stay
   });
 }

@@ -40,7 +40,6 @@ class PendingBytes {
 
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 
-const PRIVATE_FILE = 0o600;
 /** The most of a file that is read or written before others have their turn. */
 const PAGE_BYTES = 2 ** 18;
 /**
@@ -58,10 +57,13 @@ class RecordFile {
   #path;
   #fd;
 
-  /** @param {string} file  that does not exist */
-  constructor(file) {
+  /**
+   * @param {BrokerFiles} files
+   * @param {string} file  that does not exist
+   */
+  constructor(files, file) {
     this.#path = file;
-    this.#fd = fs.openSync(file, 'wx+', PRIVATE_FILE);
+    this.#fd = files.createFile(file);
   }
 
   /** The bytes that can be written even if the file system is full. */
@@ -255,7 +257,8 @@ class Journal {
     const records = this.#table.records();
     this.#pending.clear(); // the list has them
     // In a folder that was removed and made again, another broker may have the same number.
-    const draft = new RecordFile(path.join(this.#files.folder, `draft-${createClientId()}`));
+    const file = path.join(this.#files.folder, `draft-${createClientId()}`);
+    const draft = new RecordFile(this.#files, file);
     this.#draft = draft;
     try {
       const filling = this.#fill(draft, records, old);
@@ -356,13 +359,27 @@ function* readLastJournal(files, ownNumber) {
   const last = Math.max(0, ...earlier);
   if (last === 0) return { records: [], corruption: undefined };
   const file = files.journalFile(last);
-  const { lines, lineBytes, behind, bytes } = yield* readLines(file);
+  const fd = files.openFound(file, fs.constants.O_RDWR);
+  try {
+    return yield* readRecords(fd, file);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/**
+ * @param {number} fd
+ * @param {string} file  its path
+ * @returns {ReturnType<typeof readLastJournal>}
+ */
+function* readRecords(fd, file) {
+  const { lines, lineBytes, behind, bytes } = yield* readLines(fd);
   const found = behind === '' ? lines : lines.concat(behind.split('\n').map(toRecord));
   const records = found.filter((record) => record !== undefined);
   checkVersion(records, file);
   const bad = lines.indexOf(undefined);
   if (bad === -1 && behind === '' && records[0]?.[0] === 'J') {
-    fs.truncateSync(file, lineBytes);
+    fs.ftruncateSync(fd, lineBytes);
     return { records, corruption: undefined };
   }
   const where = bad === -1 ? `behind line ${lines.length}` : `line ${bad + 1}`;
@@ -379,10 +396,10 @@ function* readLastJournal(files, ownNumber) {
  */
 
 /**
- * @param {string} file
+ * @param {number} fd
  * @returns {Generator<void, Lines, void>}
  */
-function* readLines(file) {
+function* readLines(fd) {
   const page = Buffer.allocUnsafe(RESERVE_BYTES);
   /** @type {Lines} */
   const content = { lines: [], lineBytes: 0, behind: '', bytes: 0 };
@@ -390,26 +407,21 @@ function* readLines(file) {
   let isBehind = false;
   /** @type {number} */
   let zero;
-  const fd = fs.openSync(file, 'r');
-  try {
-    for (;;) {
-      const bytes = page.subarray(0, fs.readSync(fd, page, 0, page.length, null));
-      if (bytes.length === 0) return content;
-      content.bytes += bytes.length;
-      zero = isBehind ? 0 : bytes.indexOf(0);
-      rest = Buffer.concat([rest, zero === -1 ? bytes : bytes.subarray(0, zero)]);
-      const end = rest.lastIndexOf('\n') + 1;
-      const lines = rest.toString('utf8', 0, end).split('\n');
-      lines.pop(); // behind the last one
-      for (const line of lines) content.lines.push(toRecord(line));
-      content.lineBytes += end;
-      rest = rest.subarray(end);
-      isBehind ||= zero !== -1;
-      if (isBehind) content.behind += withoutZeros(bytes.subarray(zero));
-      yield;
-    }
-  } finally {
-    fs.closeSync(fd);
+  for (;;) {
+    const bytes = page.subarray(0, fs.readSync(fd, page, 0, page.length, null));
+    if (bytes.length === 0) return content;
+    content.bytes += bytes.length;
+    zero = isBehind ? 0 : bytes.indexOf(0);
+    rest = Buffer.concat([rest, zero === -1 ? bytes : bytes.subarray(0, zero)]);
+    const end = rest.lastIndexOf('\n') + 1;
+    const lines = rest.toString('utf8', 0, end).split('\n');
+    lines.pop(); // behind the last one
+    for (const line of lines) content.lines.push(toRecord(line));
+    content.lineBytes += end;
+    rest = rest.subarray(end);
+    isBehind ||= zero !== -1;
+    if (isBehind) content.behind += withoutZeros(bytes.subarray(zero));
+    yield;
   }
 }
 

@@ -27,8 +27,6 @@ function listen(broker, socket) {
   });
 }
 
-const PRIVATE_FILE = 0o600;
-
 /**
  * `build`: of the program that starts the broker.
  * @typedef {{ build: string, directory: string, bucket: string, number: number, idleMs: number }}
@@ -59,7 +57,7 @@ async function main({ directory, bucket, number, idleMs, build }) {
   const afterReading = openReadingBarrier(files);
   const broker = new Broker(files, epoch, { idleMs, afterReading, onEnd: leave, log });
   server = await listen(broker, epoch.socket);
-  if (files.platform.hasModes) fs.chmodSync(epoch.socket, PRIVATE_FILE);
+  files.setSocketMode(epoch.socket);
   if (!(await isLeader(files, epoch))) return leave();
   void broker.recover();
   watchEpochs(files, () => broker.checkPublished());
