@@ -1,16 +1,16 @@
 'use strict';
 
 // Another user, once it has loaded everything: tries to get at a broker of the first one.
-// Arguments: one JSON array, [user, directory, files, broker].
+// Arguments: one JSON array, [user, directory, files, broker, groups].
 
 const fs = require('node:fs');
 const net = require('node:net');
 const { join } = require('node:path');
 const { openLockManager } = require('../../lib/index.js');
 
-const [user, directory, files, broker] = JSON.parse(process.argv[2]);
+const [user, directory, files, broker, groups = []] = JSON.parse(process.argv[2]);
 openLockManager({ url: `broker://${directory}` }).close();
-process.setgroups([]);
+process.setgroups(groups);
 process.setgid(user);
 process.setuid(user);
 

@@ -5,13 +5,7 @@ const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { lazy } = require('../../lazy.js');
-const {
-  apply,
-  clearTimeout,
-  inContextAtLoad,
-  setTimeout,
-  then,
-} = require('../../time.js');
+const { apply, clearTimeout, inContextAtLoad, setTimeout, then } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
 const { BUILD, REPLACED, REPLACED_STATUS } = require('../../build-id.js');
 const { packageFile } = require('../../package-files.js');
