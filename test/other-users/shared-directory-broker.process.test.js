@@ -10,18 +10,18 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles, removeBrokerSockets } = require('../../lib/backends/broker/broker-files.js');
 const { listLifelines, removeLifeline } = require('../../lib/backends/broker/lifeline.js');
-const { platformOf } = require('../../lib/backends/broker/platform.js');
 const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks } = require('../support/broker-process.js');
 const { BrokerStress } = require('../support/broker-stress.js');
 const { lengthOf } = require('../support/lengths.js');
 const { asMember, GROUP, makeShared, MEMBERS, OTHER_GROUP } = require('../support/members.js');
-const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
+const { ProcessBucket } = require('../support/process-bucket.js');
 
 // A directory of buckets that is shared with a group, over the broker: its members share the locks,
 // whatever their umasks, and no other user gets to them.
 
 const LIBRARY = path.join(__dirname, '../../lib');
+const FILES = path.join(LIBRARY, 'backends/broker/broker-files.js');
 const STRANGER = path.join(__dirname, '../broker/broker-strangers-program.js');
 const FOREIGN = 10_009;
 /** A user, and its group, in each user database. */
@@ -36,12 +36,10 @@ const modeOf = ({ mode }) => (mode & 0o7777).toString(8);
 
 /** All that there is in a directory. */
 function listAll(directory) {
-  return fs
-    .readdirSync(directory, { recursive: true, withFileTypes: true })
-    .map((entry) => ({
-      entry,
-      file: path.relative(directory, path.join(entry.parentPath, entry.name)),
-    }));
+  return fs.readdirSync(directory, { recursive: true, withFileTypes: true }).map((entry) => ({
+    entry,
+    file: path.relative(directory, path.join(entry.parentPath, entry.name)),
+  }));
 }
 
 describeAsRoot('three members of a group', () => {
@@ -197,7 +195,8 @@ describeAsRoot('a directory', () => {
     const { openLockManager } = require(${JSON.stringify(LIBRARY)});
     const locks = openLockManager({ url: 'broker://' + process.argv.at(-1) });
     const end = (text) => process.stdout.write(text, () => process.exit());
-    locks.request('x', () => 'granted').then(end, ({ name, message }) => end(name + ': ' + message));
+    const request = locks.request('x', () => 'granted');
+    request.then(end, ({ name, message }) => end(name + ': ' + message));
   `;
   const openAs = (member, at = directory) => {
     const [program, ...words] = asMember(member);
@@ -242,7 +241,7 @@ describeAsRoot('a directory', () => {
     expect(openAs({ ...FIRST, groups: [DAEMON] })).toBe('granted');
   });
 
-  test('inside one that a member may not enter is refused', () => {
+  test('in a folder that a member may not enter is refused', () => {
     fs.chmodSync(root, 0o700);
     expect(openAs(FIRST)).toMatch(/^SecurityError: .*permission denied/);
   });
@@ -278,7 +277,7 @@ describeAsRoot('a directory', () => {
   });
 
   const MAKES = `
-    const { BrokerFiles } = require(${JSON.stringify(`${LIBRARY}/backends/broker/broker-files.js`)});
+    const { BrokerFiles } = require(${JSON.stringify(FILES)});
     process.stdin.once('data', () => {
       for (let i = 0; i < 200; i += 1) new BrokerFiles('b' + i, process.argv.at(-1)).ensure();
       process.exit();

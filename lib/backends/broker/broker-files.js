@@ -229,7 +229,7 @@ function makeShared(folder, inner, directory, group) {
   }
 }
 
-/** Those of processes that have died. @param {string} directory */
+/** Removes the drafts of processes that have died. @param {string} directory */
 function removeFolderDrafts(directory) {
   for (const name of namesIn(directory)) {
     const draft = path.join(directory, name);
@@ -374,7 +374,7 @@ class BrokerFiles {
    * Creates a file that all users of the bucket may read and write.
    * @param {string} file
    * @returns {number} its descriptor
-   * @throws if there is one
+   * @throws if the file exists
    */
   createFile(file) {
     const { fileMode, group } = this.#access;
