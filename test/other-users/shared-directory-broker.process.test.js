@@ -332,8 +332,12 @@ describeAsRoot('a directory', () => {
     };
     const fifo = (file) => execFileSync('mkfifo', ['-m', '660', file]);
 
-    test('a link for the log is replaced', async () => {
-      fs.symlinkSync(secret, path.join(files.folder, 'log'));
+    test.each([
+      ['a link', (file) => fs.symlinkSync(secret, file)],
+      ['a FIFO', fifo],
+      ['a file without the mode', (file) => fs.writeFileSync(file, '', { mode: 0o600 })],
+    ])('%s for the log is replaced', async (_title, plant) => {
+      plant(path.join(files.folder, 'log'));
       expect(await use()).toBe('granted');
       isUnchanged();
     });

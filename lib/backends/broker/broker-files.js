@@ -223,7 +223,8 @@ function makeShared(folder, inner, directory, group) {
     fs.renameSync(draft, folder);
   } catch (error) {
     removeFolderDraft(draft);
-    if (!['ENOTEMPTY', 'EEXIST'].includes(/** @type {any} */ (error).code)) {
+    // ENOENT: this process was stopped for long, and a peer took the draft for abandoned.
+    if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(/** @type {any} */ (error).code)) {
       throw notCreated(folder, error);
     }
   }
@@ -455,6 +456,19 @@ class BrokerFiles {
   }
 
   /**
+   * @param {string} file  that exists
+   * @param {string} text  that replaces its beginning
+   */
+  overwrite(file, text) {
+    const fd = this.openFound(file, fs.constants.O_WRONLY);
+    try {
+      fs.writeFileSync(fd, text);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  /**
    * Gives a socket that this process has made its mode, before another process gets its name.
    * @param {string} socket
    */
@@ -667,6 +681,7 @@ function openNoLink(file, flags) {
   } catch (error) {
     const { code } = /** @type {any} */ (error);
     if (code === 'ELOOP') throw refused(file, 'it is a symbolic link');
+    if (code === 'ENXIO') throw refused(file, 'it is no file');
     if (code === 'EACCES') throw refused(file, 'this user has no rights to it');
     throw error;
   }

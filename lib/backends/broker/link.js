@@ -391,9 +391,7 @@ class Launcher {
    */
   #overwriteMark(number, text) {
     try {
-      const fd = this.#files.openFound(this.#markFile(number), fs.constants.O_WRONLY);
-      fs.writeSync(fd, text);
-      fs.closeSync(fd);
+      this.#files.overwrite(this.#markFile(number), text);
     } catch {
       // The broker has come and removed it.
     }
