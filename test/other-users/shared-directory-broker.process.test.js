@@ -354,7 +354,7 @@ describeAsRoot('a directory', () => {
       ['a file without the mode', (file) => fs.writeFileSync(file, '{}', { mode: 0o600 })],
     ])('%s for a claim is refused', async (_title, plant) => {
       plant(files.epochFile(1));
-      expect(await use()).toMatch(/^SecurityError: .*broker\.1 is refused: /);
+      expect(await use()).toMatch(/^SecurityError: .*broker\.1 is refused: .*then remove it$/);
       isUnchanged();
     });
 
@@ -364,7 +364,7 @@ describeAsRoot('a directory', () => {
       ['a FIFO', fifo],
     ])('%s for the last journal is refused', async (_title, plant) => {
       plant(files.journalFile(1));
-      expect(await use()).toMatch(/^SecurityError: .*journal\.1 is refused: /);
+      expect(await use()).toMatch(/^SecurityError: .*journal\.1 is refused: .*then remove it$/);
       expect(fs.readFileSync(secret, 'utf8')).toBe('kept');
     });
 

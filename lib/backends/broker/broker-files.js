@@ -418,12 +418,9 @@ class BrokerFiles {
     const isShared = stat.gid === group && shownMode(stat.mode) === shownMode(fileMode);
     if (stat.isFile() && (group === undefined || isShared)) return fd;
     fs.closeSync(fd);
-    throw refused(
-      file,
-      stat.isFile()
-        ? `its group is ${stat.gid} and its mode ${shownMode(stat.mode)}, not ${group} and 0660`
-        : 'it is no file',
-    );
+    if (!stat.isFile()) throw refusedFile(file, 'it is no file');
+    const found = `its group is ${stat.gid} and its mode ${shownMode(stat.mode)}`;
+    throw refusedFile(file, `${found}, not ${group} and ${shownMode(fileMode)}`);
   }
 
   /**
@@ -671,6 +668,13 @@ class BrokerFiles {
 }
 
 /**
+ * @param {string} file  of a bucket
+ * @param {string} why
+ */
+const refusedFile = (file, why) =>
+  refused(file, `${why}. End all programs that use the bucket, then remove it`);
+
+/**
  * @param {string} file
  * @param {number} flags
  * @returns {number} its descriptor
@@ -680,9 +684,9 @@ function openNoLink(file, flags) {
     return fs.openSync(file, flags | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
     const { code } = /** @type {any} */ (error);
-    if (code === 'ELOOP') throw refused(file, 'it is a symbolic link');
-    if (code === 'ENXIO') throw refused(file, 'it is no file');
-    if (code === 'EACCES') throw refused(file, 'this user has no rights to it');
+    if (code === 'ELOOP') throw refusedFile(file, 'it is a symbolic link');
+    if (code === 'ENXIO') throw refusedFile(file, 'it is no file');
+    if (code === 'EACCES') throw refusedFile(file, 'this user has no rights to it');
     throw error;
   }
 }

@@ -197,7 +197,7 @@ class Lifeline {
       publish();
     } catch (error) {
       this.close();
-      throw notMade(files.lifelinesFolder, error);
+      throw error instanceof DOMException ? error : notMade(files.lifelinesFolder, error);
     }
   }
 

@@ -65,13 +65,18 @@ function openConnectionBarrier(files) {
 function listen(files, name) {
   return new Promise((resolve, reject) => {
     const server = net.createServer((socket) => socket.destroy());
-    server.on('error', (error) => {
-      if (/** @type {any} */ (error).code === 'ENOENT') resolve(undefined);
+    const onError = (/** @type {any} */ error) => {
+      if (error.code === 'ENOENT') resolve(undefined);
       else reject(error); // it cannot tell what is old: another broker may
-    });
+    };
+    server.on('error', onError);
     server.listen({ path: name, exclusive: true }, () => {
-      files.setSocketMode(name);
-      resolve(name);
+      try {
+        files.setSocketMode(name);
+        resolve(name);
+      } catch (error) {
+        onError(error);
+      }
     });
     server.unref(); // a broker has another reason to stay
   });
