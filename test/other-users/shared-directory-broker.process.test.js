@@ -10,6 +10,7 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles, removeBrokerSockets } = require('../../lib/backends/broker/broker-files.js');
 const { listLifelines, removeLifeline } = require('../../lib/backends/broker/lifeline.js');
+const { platformOf } = require('../../lib/backends/broker/platform.js');
 const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks } = require('../support/broker-process.js');
 const { BrokerStress } = require('../support/broker-stress.js');
@@ -376,6 +377,13 @@ describeAsRoot('a directory', () => {
     });
 
     test('pointers to files elsewhere lead to no file', () => {
+      const own = path.join(root, 's0123456789abcdef');
+      fs.writeFileSync(own, '');
+      files = new BrokerFiles('default', directory, {
+        ...platformOf('linux'),
+        shortDirectory: () => root,
+      });
+      files.ensure();
       files.writeNew(path.join(files.lifelinesFolder, 'at-secret'), secret);
       files.writeNew(path.join(files.epochsFolder, 'at-s0123456789abcdef'), '');
       expect(listLifelines(files)).toEqual([]);
@@ -383,6 +391,7 @@ describeAsRoot('a directory', () => {
       expect(files.lifelinePath(secret)).toBe(path.join(files.lifelinesFolder, 'secret'));
       removeBrokerSockets(files, 'own');
       isUnchanged();
+      expect(fs.existsSync(own)).toBe(true);
       expect(fs.readdirSync(files.epochsFolder)).toEqual([]);
     });
 
