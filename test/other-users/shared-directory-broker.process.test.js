@@ -15,7 +15,14 @@ const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks } = require('../support/broker-process.js');
 const { BrokerStress } = require('../support/broker-stress.js');
 const { lengthOf } = require('../support/lengths.js');
-const { asMember, GROUP, makeShared, MEMBERS, OTHER_GROUP } = require('../support/members.js');
+const {
+  as,
+  describeMembers,
+  GROUP,
+  makeShared,
+  MEMBERS,
+  OTHER_GROUP,
+} = require('../support/members.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 
 // A directory of buckets that is shared with a group, over the broker: its members share the locks,
@@ -29,10 +36,6 @@ const FOREIGN = 10_009;
 const DAEMON = 1;
 const UNKNOWN_GROUP = 65_534;
 
-const isRoot = process.geteuid() === 0;
-if (!isRoot) console.warn('Skipped: members of a group over the broker: only root can be several');
-const describeAsRoot = isRoot ? describe : describe.skip;
-
 const modeOf = ({ mode }) => (mode & 0o7777).toString(8);
 
 /** All that there is in a directory. */
@@ -43,18 +46,18 @@ function listAll(directory) {
   }));
 }
 
-describeAsRoot('three members of a group', () => {
+describeMembers('three members of a group', () => {
   let bucket;
   let files;
   let members;
   beforeEach(async () => {
-    bucket = new ProcessBucket({ backend: 'broker', group: GROUP });
+    bucket = new ProcessBucket({ backend: 'broker', prepare: makeShared });
     files = new BrokerFiles('process', bucket.directory);
     files.ensure();
     members = [];
     // One after the other: the first one starts the broker.
     for (const member of MEMBERS) {
-      members.push(await bucket.open('process', { inside: asMember(member) }));
+      members.push(await bucket.open('process', { inside: as(member) }));
     }
   });
   afterEach(() => bucket.close());
@@ -176,7 +179,7 @@ describeAsRoot('three members of a group', () => {
   });
 });
 
-describeAsRoot('a directory', () => {
+describeMembers('a directory', () => {
   let root;
   let directory;
   let files;
@@ -200,7 +203,7 @@ describeAsRoot('a directory', () => {
     request.then(end, ({ name, message }) => end(name + ': ' + message));
   `;
   const openAs = (member, at = directory) => {
-    const [program, ...words] = asMember(member);
+    const [program, ...words] = as(member);
     const args = [...words, process.execPath, '-e', OPENS, '--', at];
     return execFileSync(program, args, { encoding: 'utf8' });
   };
@@ -288,7 +291,7 @@ describeAsRoot('a directory', () => {
 
   test('shows no bucket half made to members who make it at the same time', async () => {
     const children = MEMBERS.map((member) => {
-      const [program, ...words] = asMember(member);
+      const [program, ...words] = as(member);
       const args = [...words, process.execPath, '-e', MAKES, '--', directory];
       return spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
     });
@@ -424,7 +427,7 @@ const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 **
 const KILLS = lengthOf('HOLDFAST_STRESS_KILLS', { whole: 10, part: 7 });
 const MS_PER_KILL = 5000; // a watchdog
 
-describeAsRoot('three members and their brokers that are killed at random', () => {
+describeMembers('three members and their brokers that are killed at random', () => {
   let stress;
   beforeAll(() => {
     const directory = path.join(fs.mkdtempSync(path.join(tmpdir(), 'holdfast-')), 'l');
@@ -434,7 +437,7 @@ describeAsRoot('three members and their brokers that are killed at random', () =
     fs.writeFileSync(log, '');
     fs.chmodSync(log, 0o660);
     stress = new BrokerStress(directory, {
-      commands: MEMBERS.map((member) => [...asMember(member), process.execPath]),
+      commands: MEMBERS.map((member) => [...as(member), process.execPath]),
       processes: 3,
       seed: SEED,
     });

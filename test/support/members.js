@@ -11,19 +11,19 @@ const GROUP = 64_200;
 const OTHER_GROUP = 64_209;
 /** Each with the umask that hurts most, the usual one, and one of a team. */
 const MEMBERS = [
-  { user: 64_201, umask: '0077' },
-  { user: 64_202, umask: '0022' },
-  { user: 64_203, umask: '0007' },
+  { user: 64_201, groups: [GROUP], umask: '0077' },
+  { user: 64_202, groups: [GROUP], umask: '0022' },
+  { user: 64_203, groups: [GROUP], umask: '0007' },
 ];
 const STRANGER = { user: 64_204, groups: [] };
 const MEMBER_OF_ANOTHER_GROUP = { user: 64_205, groups: [OTHER_GROUP] };
 
 /**
  * The words before a program that make it one of a user.
- * @param {{ user: number, umask?: string, groups?: number[] }} member
+ * @param {{ user: number, groups: number[], umask?: string }} member
  * @returns {string[]}
  */
-const as = ({ user, umask = '0022', groups = [GROUP] }) => [
+const as = ({ user, groups, umask = '0022' }) => [
   // A change of the user would drop the signal at the parent's death that unshare has set.
   ...['setpriv', '--pdeathsig=KILL', `--reuid=${user}`, `--regid=${user}`],
   groups.length > 0 ? `--groups=${groups.join(',')}` : '--clear-groups',
