@@ -6,7 +6,6 @@ const {
   readdirSync,
   readFileSync,
   readlinkSync,
-  statfsSync,
   statSync,
 } = require('node:fs');
 const path = require('node:path');
@@ -25,6 +24,15 @@ const {
   segmentOf,
   urlOf,
 } = require('./table-options.js');
+const { fileSystemOf } = require('./file-systems.js');
+const { fault, noted, ok, printFinding, warning } = require('./findings.js');
+const { removesAtLogout, read } = require('./systemd.js');
+const {
+  barredFolder,
+  checkSharedDirectory,
+  isMeantForGroup,
+  octal,
+} = require('./shared-directory.js');
 const { readProcessReport } = require('../process-report.js');
 const { printable } = require('./printable.js');
 const { version } = require('../../package.json');
@@ -33,42 +41,12 @@ const { formatDuration } = require('./durations.js');
 const { usageOf } = require('./internals.js');
 const { isRemarkable, lockRows, pidText } = require('./lock-rows.js');
 const { EXIT_STATUS } = require('./exit-status.js');
-const { colors, printLine, toJson } = require('./output.js');
+const { printLine, toJson } = require('./output.js');
 const { integerFrom } = require('./seconds.js');
 
-/**
- * The result of an examination.
- * @typedef {object} Finding
- * @property {'ok' | 'note' | 'warning' | 'fault'} level  a fault keeps locks from being shared
- * @property {string} title
- * @property {string} [advice]  what to do about it
- */
-
-/** @param {string} title @returns {Finding} */
-const ok = (title) => ({ level: 'ok', title });
-
-/** @param {string} title @param {string} [advice] @returns {Finding} */
-const noted = (title, advice) => ({ level: 'note', title, advice });
-
-/** @param {string} title @param {string} advice @returns {Finding} */
-const warning = (title, advice) => ({ level: 'warning', title, advice });
-
-/** @param {string} title @param {string} advice @returns {Finding} */
-const fault = (title, advice) => ({ level: 'fault', title, advice });
-
+/** @typedef {import('./findings.js').Finding} Finding */
 /** @typedef {import('./table-options.js').Address} Address */
 
-const TMPFS = 0x0102_1994;
-const RAMFS = 0x8584_58f6;
-/** File systems over a network: memory that is mapped there is not shared between machines. */
-const NETWORK_FILE_SYSTEMS = /** @type {Record<number, string>} */ ({
-  0x6969: 'NFS',
-  0xff53_4d42: 'CIFS',
-  0xfe53_4d42: 'SMB2',
-  0x0102_1997: '9P',
-  0x6573_5546: 'FUSE',
-  0x00c3_6400: 'Ceph',
-});
 const MEBIBYTE = 2 ** 20;
 const DEFAULT_CAPACITY = 64 * MEBIBYTE;
 const BLOCK_BYTES = 512;
@@ -85,27 +63,35 @@ function sourceOf({ directory, url }) {
 /** @param {number} uid */
 const isOwn = (uid) => uid === /** @type {() => number} */ (process.geteuid)();
 
+/** @param {string} directory */
+function isForGroup(directory) {
+  const found = statSync(directory, { throwIfNoEntry: false });
+  return found !== undefined && isMeantForGroup(found);
+}
+
 /**
  * @param {string} directory  exists
+ * @param {string} bucket  the folder of the bucket
  * @returns {Finding[]}
  */
-function checkOwner(directory) {
-  const { uid, mode } = lstatSync(directory);
-  const link = lstatSync(directory).isSymbolicLink();
-  if (link) return [fault(`${directory} is a symbolic link`, 'remove it, or name its target')];
+function checkAccess(directory, bucket) {
+  const found = lstatSync(directory);
+  if (found.isSymbolicLink()) {
+    return [fault(`${directory} is a symbolic link`, 'remove it, or name its target')];
+  }
+  if (isMeantForGroup(found)) return checkSharedDirectory(directory, found, bucket);
+  const { uid, mode } = found;
   if (!isOwn(uid)) {
     return [
       fault(
         `${directory} belongs to user ${uid}, and this is user ${process.geteuid?.()}`,
-        'locks are shared among processes of one user: run as that user, or choose a directory',
+        'run as that user, choose a directory, or as root: holdfast share, for a group of users',
       ),
     ];
   }
   if ((mode & OTHERS_BITS) !== 0) {
-    const octal = (mode & 0o7777).toString(8);
-    return [
-      fault(`${directory} has mode ${octal}: others could change it`, `chmod 700 ${directory}`),
-    ];
+    const advice = `chmod 700 ${directory}, or for a group of users: holdfast share`;
+    return [fault(`${directory} has mode ${octal(mode)}: others could change it`, advice)];
   }
   return [ok(`${directory} belongs to this user alone`)];
 }
@@ -116,8 +102,7 @@ function checkOwner(directory) {
  * @returns {Finding[]}
  */
 function checkFileSystem(directory, missing) {
-  const { type, bsize, bavail } = statfsSync(directory);
-  const network = NETWORK_FILE_SYSTEMS[type];
+  const { type, network, isInMemory, freeBytes: free } = fileSystemOf(directory);
   if (network !== undefined) {
     return [
       fault(
@@ -126,14 +111,13 @@ function checkFileSystem(directory, missing) {
       ),
     ];
   }
-  const free = bsize * bavail;
   const findings = [];
-  if (type === TMPFS || type === RAMFS) findings.push(ok('the file system is in memory (tmpfs)'));
+  if (isInMemory) findings.push(ok('the file system is in memory (tmpfs)'));
   else {
     findings.push(
       warning(
         `${directory} is on a disk (file system type 0x${type.toString(16)})`,
-        'it works, but writes to a disk: /dev/shm is better',
+        'it works, but writes to a disk: /dev/shm or /run is better',
       ),
     );
   }
@@ -153,7 +137,7 @@ function checkFileSystem(directory, missing) {
  */
 function checkSegment(segment) {
   const { size, blocks, nlink, uid } = statSync(segment);
-  if (!isOwn(uid)) {
+  if (!isOwn(uid) && !isForGroup(path.dirname(path.dirname(segment)))) {
     return [fault(`${segment} belongs to user ${uid}`, 'its owner has to remove it')];
   }
   if (nlink !== 1) return [fault(`${segment} has ${nlink} names`, 'remove the other links')];
@@ -192,6 +176,17 @@ function checkDirectory(options) {
       'make it absolute: relative, it names another directory for every working directory';
     return [fault(`HOLDFAST_DIR is not absolute: ${directory}`, advice)];
   }
+  const barred = barredFolder(directory);
+  if (barred !== undefined) {
+    const why = `this user (${process.geteuid?.()}) may not search ${barred}`;
+    return [
+      ...findings,
+      fault(
+        `${directory} is not reached: ${why}`,
+        `chmod o+x ${barred}, or choose another directory`,
+      ),
+    ];
+  }
   if (!existsSync(directory)) {
     findings.push(noted(`${directory} does not exist: no lock was used there yet`));
     const parent = path.dirname(directory);
@@ -205,10 +200,10 @@ function checkDirectory(options) {
   if (!statSync(directory).isDirectory()) {
     return [...findings, fault(`${directory} is not a directory`, 'choose another one')];
   }
-  findings.push(...checkOwner(directory));
+  const segment = segmentOf(options);
+  findings.push(...checkAccess(directory, path.dirname(segment)));
   // A directory that this user may not read is not examined further.
   if (findings.some(({ level }) => level === 'fault')) return [...findings, ...checkNeighbours()];
-  const segment = segmentOf(options);
   const isMade = existsSync(segment);
   findings.push(...checkFileSystem(directory, isMade ? missingBytes(segment) : DEFAULT_CAPACITY));
   if (isMade) findings.push(...checkSegment(segment));
@@ -654,27 +649,9 @@ function compareWithProcess(pid, options) {
   ];
 }
 
-/** The highest id of a system user. logind removes the files of other users when they log out. */
+/** The highest id of a system user, whose files logind keeps. */
 const MAX_SYSTEM_UID = 999;
 const LOW_FILE_LIMIT = 1024;
-
-/** @param {string} file */
-function read(file) {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return ''; // not there, or not for this user: nothing is known
-  }
-}
-
-/** The settings of logind, the later ones before the earlier ones. */
-function logindSettings() {
-  const folder = '/etc/systemd/logind.conf.d';
-  const files = existsSync(folder) ? readdirSync(folder).sort().reverse() : [];
-  return [...files.map((name) => path.join(folder, name)), '/etc/systemd/logind.conf']
-    .map(read)
-    .join('\n');
-}
 
 /**
  * systemd-logind removes what a user has in /dev/shm when the last session of that user ends.
@@ -683,10 +660,19 @@ function logindSettings() {
  */
 function checkRemoveIpc(directory) {
   const uid = process.geteuid?.() ?? 0;
-  if (!existsSync('/run/systemd/system') || !directory.startsWith('/dev/shm')) return [];
-  if (uid <= MAX_SYSTEM_UID || existsSync(`/var/lib/systemd/linger/${uid}`)) return [];
-  const value = logindSettings().match(/^\s*RemoveIPC\s*=\s*(\S+)/m)?.[1] ?? 'yes';
-  if (/^(no|false|0|off)$/i.test(value)) return [ok("systemd's RemoveIPC is off")];
+  const removes = removesAtLogout(directory);
+  const isShared = isForGroup(directory);
+  const isExempt = uid <= MAX_SYSTEM_UID || existsSync(`/var/lib/systemd/linger/${uid}`);
+  if (removes === 'no' || (isExempt && !isShared)) return [];
+  if (removes === 'off') return [ok("systemd's RemoveIPC is off")];
+  if (isShared) {
+    return [
+      warning(
+        `systemd removes what a user has in ${directory} when the last session ends (RemoveIPC)`,
+        'share a directory in /run, or set RemoveIPC=no in /etc/systemd/logind.conf',
+      ),
+    ];
+  }
   return [
     warning(
       `systemd removes ${directory} when the last session of user ${uid} ends (RemoveIPC)`,
@@ -878,19 +864,6 @@ async function checkTable(options) {
 
 const MAX_PID = 2 ** 22;
 
-const MARKS = {
-  ok: colors.green('ok  '),
-  note: colors.cyan('note'),
-  warning: colors.yellow('WARN'),
-  fault: colors.red('FAIL'),
-};
-
-/** @param {Finding} finding */
-function printFinding({ level, title, advice }) {
-  printLine(`${MARKS[level]}  ${printable(title)}`);
-  if (advice !== undefined) printLine(`      ${colors.bold('→')} ${printable(advice)}`);
-}
-
 /**
  * @param {Options} options
  * @returns {Promise<Finding[]>}
@@ -947,4 +920,4 @@ const add = (program) =>
     .option('--json', 'one JSON object per finding')
     .action(doctor);
 
-module.exports = { fault, ok, warning, checkEtcd, add, checkHolders };
+module.exports = { checkEtcd, add, checkHolders };

@@ -84,6 +84,7 @@ const COMMANDS = {
   steal: () => require('./steal.js'),
   wait: () => require('./wait.js'),
   doctor: () => require('./doctor.js'),
+  share: () => require('./share.js'),
   dashboard: () => require('./dashboard.js'),
   trace: () => require('./trace.js'),
   bench: () => require('./bench.js'),

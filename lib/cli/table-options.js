@@ -42,7 +42,7 @@ function toPath(text) {
  * @param {Command} command
  */
 function addAddressOptions(command) {
-  if (['completion', 'postgres'].includes(command.name())) return command;
+  if (['completion', 'postgres', 'share'].includes(command.name())) return command;
   command
     .option('--bucket <name>', "the bucket (default: 'default')")
     .option(
