@@ -22,6 +22,7 @@ const {
   addressText,
   printableUrl,
   segmentOf,
+  sharedDirectories,
   urlOf,
 } = require('./table-options.js');
 const { fileSystemOf } = require('./file-systems.js');
@@ -33,6 +34,9 @@ const {
   isMeantForGroup,
   octal,
 } = require('./shared-directory.js');
+const { groupText, groupWithId, userName } = require('./users-and-groups.js');
+const { accessOf, isKnownMember } = require('../backends/directory-access.js');
+const { isGone } = require('../locks/process-facts.js');
 const { readProcessReport } = require('../process-report.js');
 const { printable } = require('./printable.js');
 const { version } = require('../../package.json');
@@ -51,6 +55,7 @@ const MEBIBYTE = 2 ** 20;
 const DEFAULT_CAPACITY = 64 * MEBIBYTE;
 const BLOCK_BYTES = 512;
 const OTHERS_BITS = 0o077;
+const ROOT = 0;
 
 /** @param {Address} options */
 function sourceOf({ directory, url }) {
@@ -63,9 +68,18 @@ function sourceOf({ directory, url }) {
 /** @param {number} uid */
 const isOwn = (uid) => uid === /** @type {() => number} */ (process.geteuid)();
 
+/** @param {string} file */
+function statOf(file) {
+  try {
+    return statSync(file);
+  } catch {
+    return undefined; // it is not there, or not reached
+  }
+}
+
 /** @param {string} directory */
 function isForGroup(directory) {
-  const found = statSync(directory, { throwIfNoEntry: false });
+  const found = statOf(directory);
   return found !== undefined && isMeantForGroup(found);
 }
 
@@ -151,16 +165,26 @@ function missingBytes(segment) {
   return Math.max(0, size - blocks * BLOCK_BYTES);
 }
 
+/** Shared directories, which this process may have been meant to use. @returns {Finding[]} */
+function checkSharedNeighbours(/** @type {string} */ directory) {
+  if (process.geteuid?.() === ROOT) return []; // otherUsersText() names them
+  const others = sharedDirectories(false).filter((one) => one !== directory);
+  if (others.length === 0) return [];
+  const advice = `is HOLDFAST_DIR=${others[0]} missing in the environment of this process?`;
+  return [noted(`other locks are shared with a group of users in ${others.join(', ')}`, advice)];
+}
+
 /** Buckets of other users, which are no help and no harm. @returns {Finding[]} */
-function checkNeighbours() {
+function checkNeighbours(/** @type {string} */ directory) {
   const root = '/dev/shm';
   if (!existsSync(root)) {
     return [warning('there is no /dev/shm', 'mount a tmpfs there, or set HOLDFAST_DIR')];
   }
   const own = `holdfast-${process.geteuid?.()}`;
   const others = readdirSync(root).filter((name) => /^holdfast-\d+$/.test(name) && name !== own);
-  if (others.length === 0) return [];
-  return [noted(`other users have separate locks: ${others.join(', ')} in ${root}`)];
+  const findings = checkSharedNeighbours(directory);
+  if (others.length === 0) return findings;
+  return [noted(`other users have separate locks: ${others.join(', ')} in ${root}`), ...findings];
 }
 
 /**
@@ -195,7 +219,7 @@ function checkDirectory(options) {
       return [...findings, fault(`${parent} does not exist: no bucket can be made there`, advice)];
     }
     findings.push(...checkFileSystem(parent, DEFAULT_CAPACITY));
-    return [...findings, ...checkNeighbours()];
+    return [...findings, ...checkNeighbours(directory)];
   }
   if (!statSync(directory).isDirectory()) {
     return [...findings, fault(`${directory} is not a directory`, 'choose another one')];
@@ -203,7 +227,8 @@ function checkDirectory(options) {
   const segment = segmentOf(options);
   findings.push(...checkAccess(directory, path.dirname(segment)));
   // A directory that this user may not read is not examined further.
-  if (findings.some(({ level }) => level === 'fault')) return [...findings, ...checkNeighbours()];
+  if (findings.some(({ level }) => level === 'fault'))
+    return [...findings, ...checkNeighbours(directory)];
   const isMade = existsSync(segment);
   findings.push(...checkFileSystem(directory, isMade ? missingBytes(segment) : DEFAULT_CAPACITY));
   if (isMade) findings.push(...checkSegment(segment));
@@ -212,7 +237,7 @@ function checkDirectory(options) {
     const others = names.length > 0 ? `; the buckets there are ${names.join(', ')}` : '';
     findings.push(noted(`there is no bucket '${bucket}' yet${others}`));
   }
-  return [...findings, ...checkNeighbours()];
+  return [...findings, ...checkNeighbours(directory)];
 }
 
 /** @typedef {import('../../types/etcd.d.ts').EtcdExamination} Examination */
@@ -544,16 +569,46 @@ function segmentOfOther(uid, environment, { bucket }) {
 }
 
 /**
+ * The group of the directory of the locks, if it is a shared one.
+ * @param {Address} options
+ */
+function groupOfLocks(options) {
+  const found = isSharedMemory(options) ? statOf(directoryOf(options)) : undefined;
+  const access = found === undefined ? 'there is none' : accessOf(found);
+  return typeof access === 'string' ? undefined : access.group;
+}
+
+/**
+ * Whether another process may use the locks as far as its user and its groups are concerned.
  * @param {View} view
  * @param {number} pid
+ * @param {number | undefined} group  of the directory, if it is shared
  * @returns {{ uid: number, findings: Finding[] }}
  */
-function checkUser(view, pid) {
-  const uid = Number(view.text('status')?.match(/^Uid:\s+\d+\s+(\d+)/m)?.[1]);
+function checkUser(view, pid, group) {
+  const status = view.text('status') ?? '';
+  const uid = Number(status.match(/^Uid:\s+\d+\s+(\d+)/m)?.[1]);
   const own = process.geteuid?.();
   if (uid === own) return { uid, findings: [ok(`process ${pid} is of the same user (${uid})`)] };
-  const title = `process ${pid} is of user ${uid}, this is user ${own}`;
-  return { uid, findings: [fault(title, 'locks are shared among processes of one user')] };
+  const title = `process ${pid} is of user ${userName(uid)}, this is user ${userName(Number(own))}`;
+  if (group === undefined) {
+    const advice =
+      "locks are shared among processes of one user: run both as one, or 'holdfast share' " +
+      'prepares a directory for a group';
+    return { uid, findings: [fault(title, advice)] };
+  }
+  const ids = [/^Gid:\s+\d+\s+(\d+)/m, /^Groups:([\d\t ]*)/m].flatMap((pattern) =>
+    (status.match(pattern)?.[1] ?? '').trim().split(/\s+/).map(Number),
+  );
+  const text = groupText(groupWithId(group));
+  if (uid === ROOT || ids.includes(group)) {
+    return { uid, findings: [ok(`${title}; both may use the directory of group ${text}`)] };
+  }
+  const isListed = isKnownMember(uid, group);
+  const advice = isListed
+    ? 'its user became a member after its start: restart it'
+    : `usermod -aG ${groupWithId(group).name ?? group} ${userName(uid)}, then restart it`;
+  return { uid, findings: [fault(`${title}; process ${pid} is not in group ${text}`, advice)] };
 }
 
 /**
@@ -623,14 +678,20 @@ function compareFiles(view, pid, mine, theirs) {
 function compareWithProcess(pid, options) {
   const view = processView(pid);
   if (view.text('status') === undefined) {
+    if (!isGone(pid)) {
+      return [
+        fault(`/proc does not show process ${pid} to this user (hidepid)`, 'run this as root'),
+      ];
+    }
     return [fault(`there is no process ${pid} here`, 'give its id as seen from this container')];
   }
   const command = (view.text('cmdline') ?? '').replaceAll('\0', ' ').trim();
-  const { uid, findings } = checkUser(view, pid);
+  const { uid, findings } = checkUser(view, pid, groupOfLocks(options));
   findings.unshift(noted(`compared with process ${pid}: ${printable(command)}`));
   const environment = view.environment();
   if (environment === undefined) {
-    return [...findings, fault('its environment cannot be read', 'run this as the same user')];
+    const level = uid === process.geteuid?.() ? fault : warning;
+    return [...findings, level('its environment cannot be read', 'run this as root')];
   }
   const [own, other] = [urlOf(options), environment.HOLDFAST_URL || undefined];
   if (own !== other) {

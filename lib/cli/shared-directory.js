@@ -7,7 +7,7 @@ const { accessOf, isKnownMember, isMember } = require('../backends/directory-acc
 const { fault, ok, warning } = require('./findings.js');
 const { groupText, groupWithId, membersOf, userName } = require('./users-and-groups.js');
 
-/** A directory of buckets that the members of a group share: `share` makes it, `doctor` checks it. */
+/** A directory of buckets for the members of a group: `share` makes it, `doctor` checks it. */
 
 /** @typedef {import('./findings.js').Finding} Finding */
 /** @typedef {import('node:fs').Stats} Stats */

@@ -1,16 +1,19 @@
 'use strict';
 
-const { lstatSync, readFileSync, readdirSync, statSync } = require('node:fs');
+const { lstatSync, readdirSync, statSync } = require('node:fs');
 const path = require('node:path');
 const { fileURLToPath } = require('node:url');
 const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
 const { isBucketName, toBucketName, userOfMachine } = require('../backends/bucket-directory.js');
+const { accessOf, isMember } = require('../backends/directory-access.js');
 const { toBrokerFiles } = require('../backends/broker/broker-files.js');
 const { shownUrl } = require('../backends/shown-url.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { note } = require('./output.js');
 const { printable } = require('./printable.js');
+const { shellWord } = require('./shared-directory.js');
+const { groupText, groupWithId, userName, userOf } = require('./users-and-groups.js');
 
 /** @typedef {import('commander').Command} Command */
 /**
@@ -24,6 +27,11 @@ const ANSWER_MS = 5_000;
 const SEGMENT = 'segment';
 /** The folder of each user's directory of buckets. */
 const DEFAULT_PARENT = '/dev/shm';
+/** The usual places of directories that a group of users shares. */
+const SHARED_PARENTS = [DEFAULT_PARENT, '/run'];
+/** A directory with the mode 2770. */
+const SHARED = 0o042770;
+const TYPE_AND_MODE = 0o177777;
 const ROOT = 0;
 const NO_GROUP = 65_534;
 /** The name of the folder of a bucket of a broker. */
@@ -58,7 +66,7 @@ function addAddressOptions(command) {
 }
 
 /**
- * Changes to the user that root has named, because a lock table belongs to its user alone.
+ * Changes to the user that root has named, because a lock table belongs to its user or to a group.
  * @param {string | undefined} user
  */
 function becomeUser(user) {
@@ -67,10 +75,13 @@ function becomeUser(user) {
     throw new CommandError('--user is for root', EXIT_STATUS.noPermission);
   }
   loadNativePart();
+  const known = userOf(user);
   try {
-    process.setgroups?.([]);
-    process.setgid?.(NO_GROUP);
-    process.setuid?.(/^\d+$/.test(user) ? Number(user) : user);
+    // A directory that is shared with a group of the user is read with the rights of that group.
+    if (known === undefined) process.setgroups?.([]);
+    else /** @type {any} */ (process).initgroups(known.name, known.group);
+    process.setgid?.(known?.group ?? NO_GROUP);
+    process.setuid?.(known?.id ?? (/^\d+$/.test(user) ? Number(user) : user));
   } catch (error) {
     throw new CommandError(`--user: ${/** @type {Error} */ (error).message}`, EXIT_STATUS.usage);
   }
@@ -97,13 +108,55 @@ function otherUsersText(address) {
   if (folder === undefined && !isSharedMemory(address)) return '';
   const directory = folder === undefined ? directoryOf(address) : path.dirname(folder);
   if (directory !== defaultDirectoryOf(userOfMachine())) return ''; // of a URL, or no Linux
-  const users = tryRead((parent) => readdirSync(parent), DEFAULT_PARENT)
-    ?.map((name) => Number(/^holdfast-(\d+)$/.exec(name)?.[1] ?? ROOT))
-    .filter((id) => id !== ROOT && hasTables(defaultDirectoryOf(id), folder !== undefined))
+  const isBroker = folder !== undefined;
+  const users = namesIn(DEFAULT_PARENT)
+    .map((name) => Number(/^holdfast-(\d+)$/.exec(name)?.[1] ?? ROOT))
+    .filter((id) => id !== ROOT && isPrivate(defaultDirectoryOf(id)))
+    .filter((id) => hasTables(defaultDirectoryOf(id), isBroker))
     .map(userName);
-  if (users === undefined || users.length === 0) return '';
-  return `other users have lock tables, too: see them with --user ${users.join(', --user ')}`;
+  const shared = sharedDirectories(isBroker);
+  const texts = [];
+  if (users.length > 0) {
+    texts.push(
+      `other users have lock tables, too: see them with --user ${users.join(', --user ')}`,
+    );
+  }
+  if (shared.length > 0) {
+    const options = shared.map((one) => `--directory ${shellWord(one)}`).join(', ');
+    texts.push(`groups of users share lock tables: see them with ${options}`);
+  }
+  return texts.join('; ');
 }
+
+/** @param {string} directory  @returns {string[]} none if it cannot be read */
+function namesIn(directory) {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+/** @param {string} file */
+function modeOf(file) {
+  try {
+    return lstatSync(file).mode & TYPE_AND_MODE;
+  } catch {
+    return 0; // it was removed meanwhile
+  }
+}
+
+/** @param {string} directory */
+const isPrivate = (directory) => modeOf(directory) !== SHARED;
+
+/**
+ * The directories with lock tables that a group shares, in the usual places.
+ * @param {boolean} isBroker
+ */
+const sharedDirectories = (isBroker) =>
+  SHARED_PARENTS.flatMap((parent) => namesIn(parent).map((name) => path.join(parent, name)))
+    .filter((directory) => modeOf(directory) === SHARED && hasTables(directory, isBroker))
+    .sort();
 
 /** @param {number} id  of a user */
 const defaultDirectoryOf = (id) => `${DEFAULT_PARENT}/holdfast-${id}`;
@@ -118,17 +171,6 @@ function hasTables(directory, isBroker) {
     return readdirSync(directory).some((name) => BROKER_FOLDER.test(name));
   } catch {
     return false; // it is no directory, or was removed: the command itself continues
-  }
-}
-
-/** @param {number} id  of a user */
-function userName(id) {
-  try {
-    const lines = readFileSync('/etc/passwd', 'utf8').split('\n');
-    const line = lines.map((one) => one.split(':')).find((fields) => Number(fields[2]) === id);
-    return line?.[0] || String(id);
-  } catch {
-    return String(id);
   }
 }
 
@@ -239,6 +281,32 @@ function tryRead(read, file) {
 }
 
 /**
+ * Why this user has no access to a directory of buckets. Wrong modes of an own directory are left
+ * to the lock table.
+ * @param {import('node:fs').Stats} found
+ * @returns {string | undefined}
+ */
+function whyNoAccess(found) {
+  const { uid, gid } = found;
+  const user = /** @type {() => number} */ (process.geteuid)();
+  const access = accessOf(found);
+  if (typeof access !== 'string' && access.group !== undefined) {
+    if (user === ROOT || user === uid || isMember(gid)) return undefined;
+    const group = groupText(groupWithId(gid));
+    return (
+      `is shared with group ${group}, and this process is not a member: 'usermod -aG' makes its ` +
+      'user one, for processes that are started then'
+    );
+  }
+  if (uid === user) return undefined;
+  if (typeof access === 'string' && (found.mode & TYPE_AND_MODE) === SHARED) return `: ${access}`;
+  return (
+    `belongs to user ${uid}, and this is user ${user}: run as that user, choose another ` +
+    "directory, or let 'holdfast share' prepare it for a group"
+  );
+}
+
+/**
  * Refuses a directory that no bucket of this user can be in: there "no bucket" would be no answer.
  * @param {string} directory
  */
@@ -246,16 +314,12 @@ function checkDirectory(directory) {
   if (!path.isAbsolute(directory)) {
     throw new CommandError(`HOLDFAST_DIR is not absolute: ${directory}`, EXIT_STATUS.usage);
   }
-  const found = tryRead(statSync, directory);
+  const found = tryRead((file) => statSync(file), directory);
   if (found === undefined) return;
   if (!found.isDirectory()) throw new CommandError(`${directory} is not a directory`);
-  const user = /** @type {() => number} */ (process.geteuid)();
-  if (found.uid === user) return;
-  throw new CommandError(
-    `${directory} belongs to user ${found.uid}, and this is user ${user}: ` +
-      'run as that user, or choose another directory',
-    EXIT_STATUS.noPermission,
-  );
+  const why = whyNoAccess(found);
+  if (why === undefined) return;
+  throw new CommandError(`${directory} ${why}`, EXIT_STATUS.noPermission);
 }
 
 /**
@@ -374,5 +438,6 @@ module.exports = {
   addressText,
   printableUrl,
   segmentOf,
+  sharedDirectories,
   urlOf,
 };

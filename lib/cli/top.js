@@ -17,7 +17,7 @@ const { HISTORY, LockMonitor } = require('./lock-monitor.js');
 const { printable } = require('./printable.js');
 const { cut, pad, tableLines } = require('./table.js');
 const output = require('./output.js');
-const { openExistingManager, addressText } = require('./table-options.js');
+const { openExistingManager, otherUsersText, addressText } = require('./table-options.js');
 const { toMilliseconds } = require('./seconds.js');
 
 /** @typedef {import('./lock-monitor.js').View} View */
@@ -579,6 +579,8 @@ async function top(options) {
   else await printPage(monitor, { ...options, delay });
   monitor.close();
   manager.close();
+  const others = otherUsersText(options);
+  if (others !== '') output.note(others);
 }
 
 /** @param {import('commander').Command} program */

@@ -72,8 +72,8 @@ const groupText = ({ id, name }) => (name === undefined ? `${id}` : `${name} (${
 const userName = (id) => entryOf('passwd', String(id))?.[0] ?? String(id);
 
 /**
- * The members of a group by name: those of its entry, and the users of this machine whose first
- * group it is.
+ * The members of a group by name: the ones in its entry, and each user of /etc/passwd with it as
+ * the first group.
  * @param {Group} group
  */
 function membersOf({ id, members }) {

@@ -7,7 +7,7 @@ const { DEFAULT_PRIORITY } = require('../task-priority.js');
 /**
  * Adds facts from /proc to the processes of an inspection: whether each one runs, and its command
  * line. Each process is read once. Its state is 'unknown' without /proc, if /proc belongs to
- * another PID namespace, or if the process runs on another machine.
+ * another PID namespace or hides the process (hidepid), or if the process runs on another machine.
  */
 
 /** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
@@ -32,7 +32,7 @@ const UNKNOWN = { processState: 'unknown', command: '' };
 
 /**
  * The text of a file of /proc; undefined if it cannot be read.
- * @param {number | 'self'} pid
+ * @param {number} pid
  * @param {string} file
  */
 function readProc(pid, file) {
@@ -78,13 +78,26 @@ function isFrozen(pid) {
 }
 
 /**
+ * Whether no process has this id. The kernel says so of a process of any user, and also if /proc
+ * hides it or this process has no descriptor left to read /proc with.
+ * @param {number} pid
+ */
+function isGone(pid) {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code === 'ESRCH'; // EPERM: of another user
+  }
+}
+
+/**
  * @param {number} pid
  * @returns {ProcessState}
  */
 function stateOf(pid) {
   const stat = readProc(pid, 'stat');
-  // Without a descriptor left none of its files can be read.
-  if (stat === undefined) return readProc('self', 'stat') === undefined ? 'unknown' : 'gone';
+  if (stat === undefined) return isGone(pid) ? 'gone' : 'unknown';
   // The second field is the program's name in parentheses, and may itself contain parentheses.
   const letter = stat.charAt(stat.lastIndexOf(')') + 2);
   return STATES[letter] ?? (isFrozen(pid) ? 'frozen' : 'running');
@@ -132,4 +145,4 @@ function withProcessFacts({ held, pending }, { place } = {}) {
   return { held: held.map(addTo), pending: pending.map(addTo), place };
 }
 
-module.exports = { factsOf, withProcessFacts };
+module.exports = { factsOf, isGone, withProcessFacts };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { lstatSync, readdirSync, readFileSync, statSync } = require('node:fs');
+const { existsSync, lstatSync, readdirSync, readFileSync, statSync } = require('node:fs');
 const path = require('node:path');
 const { defaultDirectory, otherDirectoryText, toBucketName } = require('../bucket-directory.js');
 const {
@@ -100,14 +100,20 @@ function openAgent(native, options, words, onEvents) {
 
 /**
  * The path that an error names: the folder of the bucket, or the directory that is to contain the
- * folder if the directory is not private.
+ * folder if the directory itself is refused.
  * @param {AgentOptions} options
  */
 function pathToName({ directory, bucket }) {
   try {
+    const { accessOf } = require('../directory-access.js');
     const found = lstatSync(directory);
-    const isOwn = found.isDirectory() && found.uid === process.geteuid?.();
-    return isOwn && (found.mode & 0o777) === 0o700 ? path.join(directory, bucket) : directory;
+    const access = found.isDirectory() ? accessOf(found) : 'not a directory';
+    if (typeof access === 'string') return directory;
+    const folder = path.join(directory, bucket);
+    // No user but its members sees what is in a shared directory.
+    const isAbout =
+      access.group === undefined ? (found.mode & 0o777) === 0o700 : existsSync(folder);
+    return isAbout ? folder : directory;
   } catch {
     return directory;
   }
@@ -158,7 +164,10 @@ function usersText(options) {
   try {
     const line = new RegExp(` ${statSync(segmentOf(options)).ino} +/.*/segment$`, 'm');
     const users = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isUser(name, line));
-    if (users.length === 0) return '; none of them is visible here: see in other containers';
+    if (users.length === 0) {
+      const elsewhere = 'see in other containers, and as root, who sees all users';
+      return `; none of them is visible here: ${elsewhere}`;
+    }
     const named = users.slice(0, MAX_NAMED).map((pid) => {
       const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
       return `${pid} (${words.join(' ').trim().slice(0, MAX_COMMAND)})`;
