@@ -190,6 +190,16 @@ function checkContent(directory, group, isShared) {
   );
 }
 
+/** Before its mode opens it. @param {string} directory */
+function checkAccessList(directory) {
+  if (hasAccessList(directory)) {
+    throw refuse(
+      `${directory} has an access control list, which may let in others than the group: ` +
+        `setfacl -b ${shellWord(directory)}, then run this again`,
+    );
+  }
+}
+
 /**
  * @param {number} descriptor  of the directory
  * @param {number} owner
@@ -232,6 +242,7 @@ function shareDirectory(directory, group) {
     const { uid, gid, mode } = fs.fstatSync(descriptor);
     const isShared = uid === owner && gid === group.id && (mode & MODE_BITS) === MODE;
     checkContent(directory, group, isShared);
+    checkAccessList(directory);
     const changed = changeRights(descriptor, owner, group);
     checkContent(directory, group, true); // an earlier owner may have made something meanwhile
     checkResult(directory, group, fs.fstatSync(descriptor));
@@ -256,12 +267,6 @@ function checkResult(directory, group, found) {
     throw refuse(
       `the file system of ${directory} does not keep owner, group and mode: it has user ` +
         `${found.uid}, group ${found.gid} and mode ${octal(found.mode)}`,
-    );
-  }
-  if (hasAccessList(directory)) {
-    throw refuse(
-      `${directory} has an access control list, which may let in others than the group: ` +
-        `setfacl -b ${shellWord(directory)}, then run this again`,
     );
   }
 }
