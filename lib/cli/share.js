@@ -6,7 +6,7 @@ const { InvalidArgumentError } = require('commander');
 const { accessOf, isKnownMember, isMember } = require('../backends/directory-access.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { fileSystemOf } = require('./file-systems.js');
-const { fault, noted, ok, printFinding } = require('./findings.js');
+const { fault, noted, ok, printFinding, warning } = require('./findings.js');
 const { printLine, toJson } = require('./output.js');
 const { printable } = require('./printable.js');
 const {
@@ -73,12 +73,6 @@ function checkParent(directory) {
   const found = statOf(parent);
   if (found === undefined) throw refuse(`${parent} does not exist: make it first`);
   if (!found.isDirectory()) throw refuse(`${parent} is not a directory`);
-  if ((found.mode & OTHERS_WRITE) !== 0 && (found.mode & STICKY) === 0) {
-    const advice = `chmod o-w ${shellWord(parent)}, or choose another place`;
-    throw refuse(
-      `all users may replace what is in ${parent} (mode ${octal(found.mode)}): ${advice}`,
-    );
-  }
 }
 
 /**
@@ -284,7 +278,8 @@ function examineUser(name, group, directory) {
     const advice =
       `start its programs with the group: docker run --group-add ${group.id}, ` +
       `setpriv --groups ${group.id}`;
-    return { user: name, isMember: false, canReach: null, findings: [fault(title, advice)] };
+    const facts = { user: name, isMember: false, canReach: null };
+    return { facts, findings: [fault(title, advice)] };
   }
   const isListed = user.id === ROOT || user.groups.includes(group.id);
   const barred = whyNotReached(directory, { id: user.id, groups: [...user.groups, group.id] });
@@ -308,7 +303,8 @@ function examineUser(name, group, directory) {
       ok(`user ${user.name} may use the locks there, in processes started from now on`),
     );
   }
-  return { user: user.name, isMember: isListed, canReach: barred === undefined, findings };
+  const facts = { user: user.name, isMember: isListed, canReach: barred === undefined };
+  return { facts, findings };
 }
 
 /** A word of tmpfiles.d or of a unit of systemd, which know `%` and quotes. @param {string} text */
@@ -328,6 +324,8 @@ const tmpfilesLine = (directory, owner, group) =>
  */
 function remarks(directory, group) {
   const members = membersOf(group);
+  const parent = path.dirname(directory);
+  const { mode } = fs.statSync(parent);
   const findings = [
     members.length > 0
       ? noted(`the members of group ${groupText(group)}: ${members.join(', ')}`)
@@ -336,6 +334,14 @@ function remarks(directory, group) {
           `usermod -aG ${group.name ?? group.id} USER`,
         ),
   ];
+  if ((mode & OTHERS_WRITE) !== 0 && (mode & STICKY) === 0) {
+    findings.push(
+      warning(
+        `all users may remove the directory: ${parent} has mode ${octal(mode)}`,
+        `chmod o-w ${shellWord(parent)}, chmod +t, or choose another place`,
+      ),
+    );
+  }
   if (removesAtLogout(directory) === 'yes') {
     findings.push(
       noted(
@@ -355,6 +361,15 @@ function toDirectory(text) {
 }
 
 /**
+ * @param {boolean} isMade
+ * @param {string[]} changed
+ */
+function changesText(isMade, changed) {
+  if (isMade) return 'made';
+  return changed.length > 0 ? `changed from ${changed.join(', ')}` : 'as it was';
+}
+
+/**
  * @param {string} directory
  * @param {{ group: string, user?: string[], json?: boolean }} options
  */
@@ -362,10 +377,9 @@ function share(directory, options) {
   if (process.platform === 'win32') throw refuse('Windows has no groups of this kind');
   const group = groupNamed(options.group);
   const { isMade, changed, owner } = shareDirectory(directory, group);
-  const users = (options.user ?? []).map((name) => examineUser(name, group, directory));
-  if (users.some(({ findings }) => findings.some(({ level }) => level === 'fault'))) {
-    process.exitCode = EXIT_STATUS.no;
-  }
+  const examined = (options.user ?? []).map((name) => examineUser(name, group, directory));
+  const findings = [...remarks(directory, group), ...examined.flatMap((one) => one.findings)];
+  if (findings.some(({ level }) => level === 'fault')) process.exitCode = EXIT_STATUS.no;
   const tmpfiles = fileSystemOf(directory).isInMemory
     ? { file: TMPFILES, line: tmpfilesLine(directory, owner, group) }
     : null;
@@ -373,19 +387,13 @@ function share(directory, options) {
   if (options.json) {
     const { id, name = null } = group;
     const answer = { directory, isMade, changed, owner, group: { id, name }, mode: '2770' };
-    printLine(toJson({ ...answer, users, tmpfiles, variable }));
+    const users = examined.map(({ facts }) => facts);
+    printLine(toJson({ ...answer, users, findings, tmpfiles, variable }));
     return;
   }
   const rights = `owner ${userName(owner)}, group ${groupText(group)}, mode 2770`;
-  const done = isMade
-    ? 'made'
-    : changed.length > 0
-      ? `changed from ${changed.join(', ')}`
-      : 'as it was';
-  printFinding(ok(`${directory}: ${done}: ${rights}`));
-  for (const finding of [...remarks(directory, group), ...users.flatMap((one) => one.findings)]) {
-    printFinding(finding);
-  }
+  printFinding(ok(`${directory}: ${changesText(isMade, changed)}: ${rights}`));
+  for (const finding of findings) printFinding(finding);
   printLine('');
   if (tmpfiles !== null) {
     printLine(`A reboot removes it. This line in ${tmpfiles.file} makes it again:`);

@@ -364,7 +364,7 @@ describe('help', () => {
       expect.arrayContaining(['ls', 'top', 'watch', 'graph', 'exec', 'steal', 'wait', 'doctor']),
     );
     for (const [name, text] of helps.filter(
-      ([one]) => !/^(completion|bench-peer|postgres)$/.test(one),
+      ([one]) => !/^(completion|bench-peer|postgres|share)$/.test(one),
     )) {
       expect(text).toMatch(new RegExp(`^Usage: holdfast ${name}[^]*--bucket <name>`));
     }

@@ -131,13 +131,17 @@ describeMembers('holdfast share, by root,', () => {
     });
   });
 
-  test('refuses a place in which all users can replace the directory', () => {
+  test('warns of a place in which all users can replace the directory', () => {
     fs.chmodSync(root, 0o777);
-    expect(share([]).stderr).toMatch(
-      /all users may replace what is in .* \(mode 777\): chmod o-w /,
-    );
+    const warnings = () => shareAsJson([]).findings.filter(({ level }) => level === 'warning');
+    expect(warnings()).toMatchObject([
+      {
+        title: expect.stringMatching(/^all users may remove the directory: .* has mode 777$/),
+        advice: expect.stringMatching(/^chmod o-w /),
+      },
+    ]);
     fs.chmodSync(root, 0o1777);
-    expect(share([]).status).toBe(0);
+    expect(warnings()).toEqual([]);
   });
 
   test('refuses an access control list, also one from the directory above', () => {
