@@ -34,7 +34,7 @@ function run(args, words = []) {
 const share = (args, words) => run(['share', directory, '--group', `${GROUP}`, ...args], words);
 const shareAsJson = (args, words) => JSON.parse(share([...args, '--json'], words).stdout);
 
-/** What a listing shows of a directory. */
+/** The rights of a directory, as a listing shows them. */
 function rightsOf(file) {
   const { uid, gid, mode } = fs.lstatSync(file);
   return { uid, gid, mode: (mode & 0o7777).toString(8) };
@@ -179,7 +179,7 @@ os.setxattr(sys.argv[1], 'system.posix_acl_default', struct.pack('<I', 2) + pack
 });
 
 describeMembers('holdfast share, by another user,', () => {
-  test('is refused to a member whom the user database does not know, and makes nothing', () => {
+  test('is refused to a member without an entry in the user database, and makes nothing', () => {
     fs.chownSync(root, MEMBER.user, MEMBER.user);
     expect(share([], as(MEMBER))).toMatchObject({
       status: 77,
@@ -214,7 +214,7 @@ describeInside(['unshare', '--mount'], 'with entries in the user database', () =
   const shareByName = (...args) =>
     run(['share', directory, '--group', 'holdfast-locks', ...args], words);
 
-  test('members and those who are not, and who reaches the directory, are told apart', () => {
+  test('says of each user whether it is a member and reaches the directory', () => {
     const names = ['holdfast-web', 'holdfast-job', `${MEMBER.user}`, 'root'];
     const users = names.flatMap((name) => ['--user', name]);
     const { status, stdout } = shareByName(...users);

@@ -103,7 +103,7 @@ describeMembers('in a shared directory', () => {
     },
   );
 
-  test('the error of a member names the bucket, that of a stranger the directory', () => {
+  test('an error names the bucket to a member, and the directory to a stranger', () => {
     run(as(MEMBER), 'exec', 'a lock', 'true');
     fs.chmodSync(path.join(directory, 'default'), 0o700);
     expect(run(ROOT, 'exec', 'a lock', 'true').stderr).toMatch(/: \/\S*\/locks\/default$/m);
@@ -111,7 +111,7 @@ describeMembers('in a shared directory', () => {
   });
 
   describe('doctor', () => {
-    test('finds no fault, and says with whom the directory is shared', async () => {
+    test('finds no fault, and names the group', async () => {
       await hold(as(MEMBER), 'a lock');
       for (const words of [as(OTHER), ROOT]) {
         const { status, stdout } = run(words, 'doctor');
@@ -249,7 +249,7 @@ describeInside(['unshare', '--mount'], 'with entries in the user database', () =
     });
   });
 
-  test('doctor tells a process that was started before its user became a member', () => {
+  test('doctor reports a process that was started before its user became a member', () => {
     expect(faultsOf([...words, ...as({ ...MEMBER, groups: [] })])).toMatchObject([
       {
         title: expect.stringMatching(
@@ -269,6 +269,43 @@ describeInside(['unshare', '--mount'], 'with entries in the user database', () =
     expect(asUser('holdfast-web').stdout).toMatch(/^a lock +held /m);
     expect(asUser(`${MEMBER.user}`).stdout).toMatch(/^a lock +held /m);
     expect(asUser(`${OTHER.user}`)).toMatchObject({ status: 77 }); // has no entry, so no groups
+  });
+});
+
+describeInside(['unshare', '--mount'], 'a volume in memory', () => {
+  /**
+   * Two users in two containers that have the volume at one path: the exit statuses of the second
+   * one while the first one holds the lock, and afterwards.
+   */
+  function useInContainers(options, prepare, at) {
+    const use = (user) =>
+      `unshare --pid --fork --ipc ${as(user).slice(0, 4).join(' ')} ` +
+      `"$0" "$1" exec --directory ${at} -w 30 `;
+    const untilDone = 'echo held; while [ ! -e "$0/done" ]; do sleep 0.05; done';
+    const script = `
+      mount -t tmpfs -o ${options} none "$2" && ${prepare}
+      ${use(MEMBER)} 'a lock' sh -c '${untilDone}' "$2" | {
+        read -r line
+        ${use(OTHER)} -n 'a lock' true; echo "$line, $?"
+        touch "$2/done"
+        ${use(OTHER)} 'a lock' true; echo "$?"
+      }`;
+    const words = ['--mount', 'sh', '-c', script, process.execPath, PROGRAM, root];
+    const { stdout, stderr } = spawnSync('unshare', words, { encoding: 'utf8', env });
+    return { stdout, stderr };
+  }
+
+  test('of Docker, with the options of the page, is a shared directory', () => {
+    const answer = useInContainers(`uid=0,gid=${GROUP},mode=2770`, ':', root);
+    expect(answer).toEqual({ stdout: 'held, 1\n0\n', stderr: '' });
+  });
+
+  test('of Kubernetes with fsGroup is open to others, and root shares a directory below it', () => {
+    const options = `uid=0,gid=${GROUP},mode=2777`;
+    const share = `"$0" "$1" share "$2/locks" --group ${GROUP} >/dev/null`;
+    const answer = useInContainers(options, share, directory);
+    expect(answer).toEqual({ stdout: 'held, 1\n0\n', stderr: '' });
+    expect(useInContainers(options, ':', root).stderr).toMatch(/holdfast share/);
   });
 });
 

@@ -67,12 +67,12 @@ describeMembers('another user', () => {
 
       test('are not taken for ended ones by doctor --pid', () => {
         const doctor = [process.execPath, PROGRAM, 'doctor', '--pid'];
-        const ask = (pid) => {
+        const reportOn = (pid) => {
           const [command, ...words] = [...inside, ...as(MEMBER), ...doctor, `${pid}`];
           return spawnSync(command, words, { encoding: 'utf8' }).stdout;
         };
-        expect(ask(holder.pid)).toMatch(/does not show process \d+ to this user \(hidepid\)/);
-        expect(ask(endedProcess())).toMatch(/there is no process \d+ here/);
+        expect(reportOn(holder.pid)).toMatch(/does not show process \d+ to this user \(hidepid\)/);
+        expect(reportOn(endedProcess())).toMatch(/there is no process \d+ here/);
       });
     });
   });

@@ -62,6 +62,42 @@ test('two containers of the pod see one directory below a mount in memory, as on
   expect(emptyDir.medium).toBe('Memory');
 });
 
+describe('the page about several users', () => {
+  const ofPage = (block) => block.file === 'docs/guides/several-users.md';
+  const files = ofLanguage('yaml')
+    .filter(ofPage)
+    .map(({ code }) => yaml.load(code));
+
+  test('the services of its Compose file are of different users, with the group of the volume', () => {
+    const { services, volumes } = files.find((file) => 'services' in file);
+    const users = Object.values(services).map(({ user }) => user);
+    expect(new Set(users).size).toBe(users.length);
+    const options = volumes.locks.driver_opts.o.split(',').map((option) => option.split('='));
+    const { gid, mode, uid } = Object.fromEntries(options);
+    expect({ mode, uid }).toEqual({ mode: '2770', uid: '0' });
+    for (const { group_add: groups, environment, volumes: mounted } of Object.values(services)) {
+      expect(groups).toEqual([gid]);
+      expect(mounted).toEqual([`locks:${environment.HOLDFAST_DIR}`]);
+    }
+  });
+
+  test('the containers of its pod are of different users, and root shares a directory first', () => {
+    const { spec } = files.find((file) => 'spec' in file);
+    const users = spec.containers.map(({ securityContext }) => securityContext.runAsUser);
+    expect(new Set(users).size).toBe(users.length);
+    const [{ command, securityContext, volumeMounts }] = spec.initContainers;
+    expect(securityContext.runAsUser).toBe(0);
+    const [, , , directory, , group] = command;
+    expect(command).toEqual(['npx', 'holdfast', 'share', directory, '--group', group]);
+    expect(Number(group)).toBe(spec.securityContext.fsGroup);
+    expect(path.posix.dirname(directory)).toBe(volumeMounts[0].mountPath);
+    for (const { env, volumeMounts: mounts } of spec.containers) {
+      expect(env).toEqual([{ name: 'HOLDFAST_DIR', value: directory }]);
+      expect(mounts).toEqual(volumeMounts);
+    }
+  });
+});
+
 describe('systemd units', () => {
   const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
   let folder;
