@@ -194,8 +194,8 @@ export interface LockInfo {
 /**
  * Whether a process runs: `'stopped'` by a signal (state T), `'traced'` by a debugger, `'frozen'`
  * with its container, `'zombie'` (ended, but its parent has not read its status), `'gone'` (ended;
- * a command that it ran keeps the lock), `'unknown'` (of another machine or PID namespace, or
- * without its own /proc).
+ * a command that it ran keeps the lock), `'unknown'` (of another machine or PID namespace, of
+ * another user whose processes /proc hides (`hidepid`), or without its own /proc).
  */
 export type ProcessState =
   'running' | 'stopped' | 'traced' | 'frozen' | 'zombie' | 'gone' | 'unknown';
@@ -526,7 +526,8 @@ export interface OpenLockManagerOptions {
   capacity?: number | undefined;
   /**
    * Absolute path of the directory of buckets, in place of the directory that all processes of a
-   * user share.
+   * user share. A missing one is made for this user alone; `holdfast share` makes one for the
+   * members of a group.
    * @defaultValue `HOLDFAST_DIR`; without that a directory of the user in `/dev/shm`
    */
   directory?: string | undefined;
