@@ -157,6 +157,18 @@ function listed(names) {
 }
 
 /**
+ * Whether all of a table belongs to root and to known members. Before the directory was shared,
+ * other users may have made it, who as its owners keep their rights.
+ * @param {string} folder
+ * @param {number} group
+ */
+function isOfMembers(folder, group) {
+  const files = [folder, ...fs.readdirSync(folder).map((name) => path.join(folder, name))];
+  const owners = files.flatMap((file) => fs.lstatSync(file, { throwIfNoEntry: false })?.uid ?? []);
+  return [...new Set(owners)].every((user) => user === ROOT || isKnownMember(user, group));
+}
+
+/**
  * Refuses a directory that is not one of lock tables alone, and tables that not all members could
  * use. Nothing is removed.
  * @param {string} directory
@@ -176,7 +188,10 @@ function checkContent(directory, group, isShared) {
   const foreign = entries
     .filter((entry) => entry.isDirectory() && !others.includes(entry) && !DRAFT.test(entry.name))
     .map(inside)
-    .filter((file) => differenceOf(file, group.id) !== undefined);
+    .filter(
+      (file) =>
+        differenceOf(file, group.id) !== undefined || (!isShared && !isOfMembers(file, group.id)),
+    );
   if (foreign.length === 0) return;
   throw refuse(
     `${directory} has lock tables that are not shared with group ${groupText(group)}: ` +
@@ -239,6 +254,7 @@ function shareDirectory(directory, group) {
     checkAccessList(directory);
     const changed = changeRights(descriptor, owner, group);
     checkContent(directory, group, true); // an earlier owner may have made something meanwhile
+    checkAccessList(directory);
     checkResult(directory, group, fs.fstatSync(descriptor));
     return { isMade: before === undefined, changed, owner };
   } finally {

@@ -5,7 +5,14 @@ const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { PROGRAM } = require('../support/cli.js');
-const { GROUP, MEMBERS, OTHER_GROUP, as, describeMembers } = require('../support/members.js');
+const {
+  GROUP,
+  MEMBERS,
+  OTHER_GROUP,
+  STRANGER,
+  as,
+  describeMembers,
+} = require('../support/members.js');
 const { describeInside } = require('../support/namespaces.js');
 const { withEntries } = require('../support/user-database.js');
 
@@ -80,15 +87,6 @@ describeMembers('holdfast share, by root,', () => {
     expect(rightsOf(directory)).toEqual(SHARED);
   });
 
-  test('gives root the shared directory of a member, with its tables', () => {
-    share([]);
-    use(as(MEMBER));
-    fs.chownSync(directory, MEMBER.user, GROUP);
-    fs.chmodSync(directory, 0o2770);
-    expect(shareAsJson([])).toMatchObject({ changed: [`owner ${MEMBER.user}`] });
-    expect(use(as(OTHER))).toBe(0);
-  });
-
   /** Refused, and left as it was. */
   function expectRefusal(reason, status = 69) {
     const before = rightsOf(directory);
@@ -109,6 +107,17 @@ describeMembers('holdfast share, by root,', () => {
   test('refuses a directory whose tables are of another group', () => {
     run(['share', directory, '--group', `${OTHER_GROUP}`]);
     use(as({ ...MEMBER, groups: [OTHER_GROUP] }));
+    expectRefusal(/lock tables that are not shared with group 64200/);
+  });
+
+  test('refuses a table that a stranger made before, in a directory that was open to all', () => {
+    fs.mkdirSync(directory);
+    fs.chownSync(directory, 0, GROUP);
+    fs.chmodSync(directory, 0o2777);
+    const words = as({ user: STRANGER.user, umask: '0007', groups: [] });
+    const table = path.join(directory, 'default');
+    spawnSync(words[0], [...words.slice(1), 'mkdir', table]);
+    expect(rightsOf(table)).toEqual({ uid: STRANGER.user, gid: GROUP, mode: '2770' });
     expectRefusal(/lock tables that are not shared with group 64200/);
   });
 
@@ -252,6 +261,15 @@ describeInside(['unshare', '--mount'], 'with entries in the user database', () =
     expect(use(asMember)).toBe(0);
     expect(use([...words, ...as(OTHER)])).toBe(0);
     expect(use(as(OTHER))).not.toBe(0); // where the owner is not known as a member
+  });
+
+  test('root gets the shared directory of a member, with its tables', () => {
+    const asMember = [...words, ...as(MEMBER)];
+    fs.chownSync(root, MEMBER.user, MEMBER.user);
+    shareAsJson([], asMember);
+    use(asMember);
+    expect(shareAsJson([], words)).toMatchObject({ changed: ['owner holdfast-web'] });
+    expect(use(as(OTHER))).toBe(0);
   });
 
   test('one in memory comes with the line that makes it again at boot', () => {

@@ -22,7 +22,7 @@ describeMembers('another user', () => {
   describe.each(['1', '2', '4'])('with a /proc that has hidepid=%s', (hidepid) => {
     const inside = [
       ...['unshare', '--mount', 'sh', '-c'],
-      // Before Linux 5.8, which refuses a 4, the second mount would change the /proc of the machine.
+      // Linux before 5.8 refuses a 4; there the second mount would change the /proc of the machine.
       'mount -t proc -o hidepid=4 proc /proc && ' +
         `mount -t proc -o hidepid=${hidepid} proc /proc && exec "$0" "$@"`,
     ];
