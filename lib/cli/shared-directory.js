@@ -22,8 +22,8 @@ const OTHERS_RIGHTS = 0o007;
 const DIRECTORY_MODE = 0o2770;
 const FILE_MODE = 0o660;
 const UNKNOWN_GROUP = 65_534;
-/** A file that a process still makes. */
-const DRAFT = /^\..*\.new-/;
+/** Names of files and folders that a process still makes. */
+const DRAFT = /^(\..*\.new-|~draft-)/;
 
 /** @param {number} mode */
 const octal = (mode) => (mode & MODE_BITS).toString(8).padStart(3, '0');

@@ -287,11 +287,13 @@ function tryRead(read, file) {
  * @returns {string | undefined}
  */
 function whyNoAccess(found) {
-  const { uid, gid } = found;
+  const { uid, gid, mode } = found;
   const user = /** @type {() => number} */ (process.geteuid)();
-  const access = accessOf(found);
-  if (typeof access !== 'string' && access.group !== undefined) {
-    if (user === ROOT || user === uid || isMember(gid)) return undefined;
+  if ((mode & TYPE_AND_MODE) === SHARED) {
+    if (user === ROOT || user === uid || isMember(gid)) {
+      const access = accessOf(found);
+      return typeof access === 'string' ? `is refused: ${access}` : undefined;
+    }
     const group = groupText(groupWithId(gid));
     return (
       `is shared with group ${group}, and this process is not a member: 'usermod -aG' makes its ` +
@@ -299,7 +301,6 @@ function whyNoAccess(found) {
     );
   }
   if (uid === user) return undefined;
-  if (typeof access === 'string' && (found.mode & TYPE_AND_MODE) === SHARED) return `: ${access}`;
   return (
     `belongs to user ${uid}, and this is user ${user}: run as that user, choose another ` +
     "directory, or let 'holdfast share' prepare it for a group"
@@ -330,7 +331,14 @@ function checkDirectory(directory) {
  */
 function bucketExists(address) {
   const folder = brokerFolder(address);
-  if (folder !== undefined) return tryRead(lstatSync, folder) !== undefined;
+  if (folder !== undefined) {
+    try {
+      return tryRead(lstatSync, folder) !== undefined;
+    } catch (error) {
+      checkDirectory(path.dirname(folder)); // it may be one of other users
+      throw error;
+    }
+  }
   if (!isSharedMemory(address)) return true;
   const segment = segmentOf(address);
   checkDirectory(directoryOf(address));

@@ -103,6 +103,20 @@ describeMembers('in a shared directory', () => {
     },
   );
 
+  test('locks of a broker are seen by another user, and refused to a stranger', async () => {
+    env = { ...env, HOLDFAST_URL: `broker://${directory}`, HOLDFAST_BROKER_IDLE_MS: '100' };
+    const { pid } = await hold(as(MEMBER), 'a lock');
+    expect(run(as(OTHER), 'ls').stdout).toMatch(
+      new RegExp(`^a lock +held +exclusive .* ${pid} `, 'm'),
+    );
+    expect(run(as(STRANGER), 'ls')).toMatchObject({
+      status: 77,
+      stderr: expect.stringMatching(/is shared with group 64200, and this process is not a member/),
+    });
+    expect(run(ROOT, 'share', directory, '--group', `${GROUP}`).stdout).toMatch(/: as it was: /);
+    expect(run(as(OTHER), 'steal', '--yes', 'a lock').stdout).toMatch(/^taken from process/);
+  });
+
   test('an error names the bucket to a member, and the directory to a stranger', () => {
     run(as(MEMBER), 'exec', 'a lock', 'true');
     fs.chmodSync(path.join(directory, 'default'), 0o700);
@@ -164,6 +178,18 @@ describeMembers('in a shared directory', () => {
         ...{ level: 'warning', advice: `chown root ${directory}` },
         title: expect.stringMatching(/^other members refuse .* does not have its owner, this user/),
       });
+    });
+
+    test('a group that a user namespace does not have', () => {
+      const words = [...as(MEMBER), 'unshare', '--user', '--map-root-user'];
+      const [program, ...rest] = words;
+      if (spawnSync(program, [...rest, 'true']).status !== 0) {
+        console.warn('Skipped: user namespaces: not for an ordinary user here');
+        return;
+      }
+      expect(faultsOf(words)).toMatchObject([
+        { title: expect.stringMatching(/has no number in this user namespace \(.* 65534\)$/) },
+      ]);
     });
 
     test('a folder above that this user may not search', () => {
@@ -278,9 +304,9 @@ describeInside(['unshare', '--mount'], 'a volume in memory', () => {
    * one while the first one holds the lock, and afterwards.
    */
   function useInContainers(options, prepare, at) {
+    const quoted = (words) => words.map((word) => `'${word}'`).join(' ');
     const use = (user) =>
-      `unshare --pid --fork --ipc ${as(user).slice(0, 4).join(' ')} ` +
-      `"$0" "$1" exec --directory ${at} -w 30 `;
+      `unshare --pid --fork --ipc ${quoted(as(user))} ` + `"$0" "$1" exec --directory ${at} -w 30 `;
     const untilDone = 'echo held; while [ ! -e "$0/done" ]; do sleep 0.05; done';
     const script = `
       mount -t tmpfs -o ${options} none "$2" && ${prepare}
