@@ -341,6 +341,19 @@ describeInside(['unshare', '--mount'], 'root', () => {
     'mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm && exec "$0" "$@"',
   ];
 
+  test("is warned that systemd removes users' files from a directory in /dev/shm", () => {
+    delete env.HOLDFAST_DIR;
+    const script = `mkdir -p /run/systemd/system
+      for d in /dev/shm/tables /run/tables; do
+        for command in "share $d --group ${GROUP}" "doctor --directory $d"; do
+          echo "$command"; "$0" "$1" $command --json | grep -c 'systemd removes what'
+        done
+      done`;
+    const words = [...INSIDE.slice(1), 'sh', '-c', script, process.execPath, PROGRAM];
+    const { stdout } = spawnSync(INSIDE[0], words, { encoding: 'utf8', env });
+    expect(stdout.match(/^\d$/gm)).toEqual(['1', '1', '0', '0']);
+  });
+
   test('gets the shared directories of /run and /dev/shm named, and nothing is made', () => {
     delete env.HOLDFAST_DIR;
     const script = `
