@@ -64,8 +64,19 @@ const isTrustedOwner = (owner, group) =>
 const shownMode = (mode) => (mode & MODE_BITS).toString(8).padStart(4, '0');
 
 /**
- * The access to a directory of buckets, as its owner, group and mode say. An access control list
- * is not noticed here.
+ * Whether users or groups beside the owner and the group have rights. A `+` behind the mode says
+ * so; the `ls` of BusyBox does not show it.
+ * @param {string} file
+ */
+function hasAccessList(file) {
+  const { spawnSync } = require('node:child_process'); // loaded where it is needed
+  const options = /** @type {const} */ ({ encoding: 'utf8', timeout: MAX_LOOKUP_MS });
+  const { stdout } = spawnSync('ls', ['-ldn', '--', file], options);
+  return /^\S{10}\+/.test(stdout ?? '');
+}
+
+/**
+ * The access to a directory of buckets, as its owner, group and mode say.
  * @param {{ uid: number, gid: number, mode: number }} directory  what stat() says of it
  * @returns {Access | string} a string: why this user must not use it, and what to do
  */
@@ -95,4 +106,12 @@ function accessOf({ uid, gid, mode }) {
   );
 }
 
-module.exports = { accessOf, isKnownMember, isMember, PRIVATE, SHARED_DIRECTORY, shownMode };
+module.exports = {
+  accessOf,
+  hasAccessList,
+  isKnownMember,
+  isMember,
+  PRIVATE,
+  SHARED_DIRECTORY,
+  shownMode,
+};

@@ -3,20 +3,18 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { InvalidArgumentError } = require('commander');
-const { accessOf, isKnownMember, isMember } = require('../backends/directory-access.js');
+const {
+  accessOf,
+  hasAccessList,
+  isKnownMember,
+  isMember,
+} = require('../backends/directory-access.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { fileSystemOf } = require('./file-systems.js');
 const { fault, noted, ok, printFinding, warning } = require('./findings.js');
 const { printLine, toJson } = require('./output.js');
 const { printable } = require('./printable.js');
-const {
-  DRAFT,
-  differenceOf,
-  hasAccessList,
-  octal,
-  shellWord,
-  whyNotReached,
-} = require('./shared-directory.js');
+const { DRAFT, differenceOf, octal, shellWord, whyNotReached } = require('./shared-directory.js');
 const { removesAtLogout } = require('./systemd.js');
 const {
   groupOf,

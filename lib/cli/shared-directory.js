@@ -1,9 +1,13 @@
 'use strict';
 
-const { spawnSync } = require('node:child_process');
 const { lstatSync, readdirSync, realpathSync, statSync } = require('node:fs');
 const path = require('node:path');
-const { accessOf, isKnownMember, isMember } = require('../backends/directory-access.js');
+const {
+  accessOf,
+  hasAccessList,
+  isKnownMember,
+  isMember,
+} = require('../backends/directory-access.js');
 const { fault, ok, warning } = require('./findings.js');
 const { groupText, groupWithId, membersOf, userName } = require('./users-and-groups.js');
 
@@ -38,16 +42,6 @@ const shellWord = (text) =>
  */
 const isMeantForGroup = ({ mode }) =>
   (mode & SETGID) !== 0 || (mode & GROUP_RIGHTS) === GROUP_RIGHTS;
-
-/**
- * Whether users or groups beside the owner and the group have rights. A `+` behind the mode says
- * so; the `ls` of BusyBox does not show it, and the lock table itself is refused then.
- * @param {string} file
- */
-function hasAccessList(file) {
-  const { stdout } = spawnSync('ls', ['-ldn', '--', file], { encoding: 'utf8' });
-  return /^\S{10}\+/.test(stdout ?? '');
-}
 
 /**
  * The folders that a path leads through, from the root on.
@@ -239,7 +233,6 @@ module.exports = {
   checkSharedDirectory,
   differenceOf,
   DRAFT,
-  hasAccessList,
   isMeantForGroup,
   octal,
   shareCommand,

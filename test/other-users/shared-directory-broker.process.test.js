@@ -215,6 +215,21 @@ describeMembers('a directory', () => {
   };
   const [FIRST] = MEMBERS;
 
+  // setxattr(2) by its number, with a list in the form of linux/posix_acl_xattr.h: tag, rights and
+  // number of the owner, of a user, of the group, the mask and all others.
+  const SETXATTR = { x64: 188, arm64: 5 }[process.arch];
+  const SET_LIST = `
+    my $list = pack "V(vvV)5", 2, 1, 7, -1, 2, 7, ${FOREIGN}, 4, 7, -1, 16, 7, -1, 32, 0, -1;
+    my ($file, $name) = ($ARGV[0], "system.posix_acl_access");
+    exit(syscall(${SETXATTR}, $file, $name, $list, length $list, 0) == 0 ? 0 : 1);
+  `;
+
+  test('with an access control list is refused', () => {
+    execFileSync('perl', ['-e', SET_LIST, directory]);
+    expect(modeOf(fs.statSync(directory))).toBe('2770'); // the mode does not show it
+    expect(openAs(FIRST)).toMatch(/^SecurityError: .* has an access control list.*setfacl -b/);
+  });
+
   test.each([
     ['mode 2775', chmod(0o2775), /open to group or others, with mode 2775.*holdfast share/],
     ['mode 2777', chmod(0o2777), /open to group or others, with mode 2777.*holdfast share/],

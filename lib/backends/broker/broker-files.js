@@ -4,7 +4,13 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { createClientId } = require('../client-id.js');
 const { otherDirectoryText, toBucketName, userOfMachine } = require('../bucket-directory.js');
-const { accessOf, PRIVATE, SHARED_DIRECTORY, shownMode } = require('../directory-access.js');
+const {
+  accessOf,
+  hasAccessList,
+  PRIVATE,
+  SHARED_DIRECTORY,
+  shownMode,
+} = require('../directory-access.js');
 const { invalidStateError } = require('../../errors.js');
 const { variable } = require('../process-environment.js');
 const { dateNow } = require('../../time.js');
@@ -145,6 +151,9 @@ function ensureDirectory(directory, platform) {
   if (stat === undefined) throw removedMeanwhile(directory);
   const access = platform.hasModes ? accessOf(stat) : PRIVATE;
   if (typeof access === 'string') throw refused(directory, access);
+  if (access.group !== undefined && hasAccessList(directory)) {
+    throw refused(directory, "it has an access control list, which may let in others: 'setfacl -b'");
+  }
   return access;
 }
 
