@@ -8,7 +8,6 @@ const { ANY_NUMBER, SqlSession } = require('../support/sql-session.js');
 
 const SHARED = { mode: 's' };
 const IF_AVAILABLE = { maxPending: 0 };
-const STEAL = { steal: true };
 const LOW = { priority: 0 };
 const HIGH = { priority: 2 };
 
@@ -240,19 +239,6 @@ test('a change has no effect on a request that does not wait', async () => {
   await one.leave(1);
   await one.changePriority(1, 2);
   expect(await two.notes()).toEqual([granted(1)]);
-});
-
-test('a steal that waits for the end of a pause is passed by none', async () => {
-  const [one, two] = await openMany(2);
-  const { epoch } = one;
-  one.epoch = two.epoch = '0';
-  await one.enter();
-  await two.enter(STEAL);
-  await one.enter(HIGH);
-  expect(await queueOf(one)).toEqual([at(two, 1), at(one, 2), at(one, 1)]);
-  one.epoch = epoch;
-  await one.expire();
-  expect(await two.notes()).toContainEqual(granted(1));
 });
 
 test('a step changes a priority among other operations', async () => {

@@ -539,8 +539,9 @@ BEGIN
   RETURN first_waiting - 1;
 END $$;
 
--- Standard: Web Locks, "request a lock". in_steal: exclusive. in_max_pending: the most living
--- requests that may wait, itself included; 2147483647: any number; 0: with ifAvailable.
+-- Standard: Web Locks, "request a lock". in_steal: exclusive, not in epoch 0.
+-- in_max_pending: the most living requests that may wait, itself included; 2147483647: any number;
+-- 0: with ifAvailable.
 -- in_floor: the first ticket of the session's last exclusive request that held the name, or 0. No
 -- row of the name before it lives (invariant 4), and the search passes the dead ones: all since the
 -- last vacuum, and more if a long transaction keeps them. Without the option in_priority the only
@@ -575,12 +576,6 @@ DECLARE
 BEGIN
   IF in_steal THEN
     stolen := functions.steal(in_bucket, in_key, own);
-    IF in_epoch = 0 THEN -- of several, the last one goes before the others
-      in_priority := 3; -- and none goes before them
-      UPDATE holdfast.requests r SET floor = stolen
-      WHERE r.bucket = in_bucket AND r.key = in_key AND r.floor > stolen;
-      floor_ticket := least(floor_ticket, stolen);
-    END IF;
   ELSE
     FOR attempt IN 1..2 LOOP
       SELECT r.ticket, r.floor, r.session, r.state, r.mode, r.hold_until, r.watched, r.priority

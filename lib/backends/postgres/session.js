@@ -62,11 +62,8 @@ const QUEUE = `
   SELECT session, number, mode, state, max_shared FROM holdfast.requests
   WHERE bucket = $1 AND key = $2 AND state <> 'g' ORDER BY ticket`;
 
-/**
- * By their numbers in the tables. The last one is of a steal that waits for the end of a pause.
- * @type {TaskPriority[]}
- */
-const PRIORITIES = ['background', 'user-visible', 'user-blocking', 'user-blocking'];
+/** By their numbers in the tables. @type {TaskPriority[]} */
+const PRIORITIES = ['background', 'user-visible', 'user-blocking'];
 /** Of `maxPending`, for the server: any number. */
 const ANY_NUMBER = 2 ** 31 - 1;
 const MAX_BATCH = 50;
@@ -198,6 +195,8 @@ class PostgresSession {
   #epoch = NO_GRANTS;
   /** @type {Map<number, Entry>} */
   #entries = new Map();
+  /** Steals that wait for the end of the pause; see enter(). @type {Set<Entry>} */
+  #lateSteals = new Set();
   /** Those with a blocker; the first one decides for which session to wait. @type {Set<Entry>} */
   #watchers = new Set();
   /** @type {Map<string, string>} the last ticket that an exclusive request held, by key */
@@ -269,6 +268,9 @@ class PostgresSession {
   /** From now on it may grant, and may be granted, what waits. @param {string} epoch */
   #endPause(epoch) {
     this.#epoch = epoch;
+    const steals = [...this.#lateSteals];
+    this.#lateSteals.clear();
+    for (const entry of steals) this.#enter(entry);
     for (const { key, isHeld } of this.#entries.values()) if (!isHeld) this.#expireAfter(key, 0);
   }
 
@@ -285,11 +287,23 @@ class PostgresSession {
     this.#end();
   }
 
-  /** @param {RemoteRequest} request */
+  /**
+   * A steal enters when it can be granted. Two that waited would need tickets below one that
+   * another session remembers, whose requests would not find them (#noteFloor()).
+   * @param {RemoteRequest} request
+   */
   enter(request) {
-    const { steal, mode, extras } = request.message;
     const entry = new Entry(request);
     this.#entries.set(request.number, entry);
+    if (!request.message.steal || this.#epoch !== NO_GRANTS) return this.#enter(entry);
+    this.#lateSteals.add(entry);
+    this.#host.onQueued(request);
+  }
+
+  /** @param {Entry} entry */
+  #enter(entry) {
+    const { request } = entry;
+    const { steal, mode, extras } = request.message;
     const { limit = 0, holdLimit = 0, priority = 'user-visible' } = extras ?? {};
     this.#operate({
       args: [
@@ -320,6 +334,7 @@ class PostgresSession {
   leave(request, why) {
     const entry = this.#entries.get(request.number);
     if (entry === undefined) return;
+    this.#lateSteals.delete(entry); // then the server does not know it, and says so
     entry.isLeaving = true;
     this.#setBlocker(entry, 0);
     this.#leave(entry, why, (reason) => {
@@ -351,6 +366,7 @@ class PostgresSession {
     const entry = this.#entries.get(number);
     const { priority } = message.extras ?? {};
     if (priority === undefined || entry === undefined || entry.isHeld || entry.isLeaving) return;
+    if (this.#lateSteals.has(entry)) return; // it enters with its present priority
     this.#operate({
       args: ['p', entry.key, number, PRIORITIES.indexOf(priority)],
       onAnswer: ignore,
