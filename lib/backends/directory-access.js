@@ -1,5 +1,7 @@
 'use strict';
 
+const { existsSync } = require('node:fs');
+
 /**
  * The users of a directory of buckets, its owner alone (private) or the members of a group
  * (shared), and the modes of all that is made in it. The native part has the same rules
@@ -17,6 +19,7 @@ const SHARED_DIRECTORY = 0o2770;
 const SHARED_FILE = 0o660;
 const MODE_BITS = 0o7777;
 const OTHERS = 0o077;
+const OWNER = 0o700;
 const ROOT = 0;
 /** In a user namespace the kernel shows this number for each group that has none there. */
 const UNKNOWN_GROUP = 65_534;
@@ -35,30 +38,69 @@ const isMember = (group) =>
 const knownMembers = new Set();
 
 /**
+ * The output of a program of the system, whatever PATH and the locale of this process are.
+ * @param {string} program
+ * @param {string[]} args
+ * @returns {string | undefined} undefined: the program is not there, or has failed
+ * @throws if it cannot be started, or does not end
+ */
+function outputOf(program, args) {
+  const file = ['/usr/bin', '/bin'].map((folder) => `${folder}/${program}`).find(existsSync);
+  if (file === undefined) return undefined;
+  const { spawnSync } = require('node:child_process'); // loaded where it is needed
+  const options = { encoding: /** @type {const} */ ('utf8'), timeout: MAX_LOOKUP_MS };
+  const { error, status, stdout } = spawnSync(file, args, { ...options, env: { LC_ALL: 'C' } });
+  if (error !== undefined || status === null) {
+    throw new Error(`${file} gives no answer (${error?.message ?? 'it was ended'})`);
+  }
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+/**
+ * The groups of a user by the user database. A number may be the name of another user, and BusyBox
+ * takes names alone; getent, which macOS lacks, gives the name.
+ * @param {number} user
+ * @returns {string[]} none if the database does not have the user
+ */
+function groupsOf(user) {
+  const [name, , id] = outputOf('getent', ['passwd', `${user}`])?.split(':') ?? [];
+  const isFound = id === `${user}` && !name.startsWith('-');
+  const key = isFound ? name : `${user}`;
+  if (outputOf('id', ['-u', key]) !== `${user}`) return [];
+  return outputOf('id', ['-G', key])?.split(/\s+/) ?? [];
+}
+
+/**
  * Whether the user database of this machine has a user as a member of a group.
  * @param {number} user
  * @param {number} group
+ * @throws if the database cannot be read
  */
 function isKnownMember(user, group) {
   const key = `${user} ${group}`;
   if (knownMembers.has(key)) return true;
-  const { spawnSync } = require('node:child_process'); // loaded where it is needed
-  const options = /** @type {const} */ ({ encoding: 'utf8', timeout: MAX_LOOKUP_MS });
-  const { status, stdout } = spawnSync('id', ['-G', `${user}`], options);
-  const isFound = status === 0 && stdout.trim().split(/\s+/).includes(`${group}`);
+  const isFound = groupsOf(user).includes(`${group}`);
   if (isFound) knownMembers.add(key);
   return isFound;
 }
 
 /**
- * Whether an owner of a shared directory is trusted. An owner may change the mode at any time.
- * @param {number} owner
+ * An owner may change the mode at any time.
+ * @param {number} owner  of a directory that is shared with `group`
  * @param {number} group
+ * @returns {string | undefined} why the owner is not trusted
  */
-const isTrustedOwner = (owner, group) =>
-  owner === ROOT ||
-  owner === process.geteuid?.() ||
-  (isMember(group) && isKnownMember(owner, group));
+function whyNotTrusted(owner, group) {
+  const user = process.geteuid?.();
+  if (owner === ROOT || owner === user) return undefined;
+  if (!isMember(group)) return `user ${user} is not in that group`;
+  try {
+    if (isKnownMember(owner, group)) return undefined;
+  } catch (error) {
+    return `the user database cannot be read: ${/** @type {Error} */ (error).message}`;
+  }
+  return 'that user is neither root nor known as a member of that group';
+}
 
 /** @param {number} mode */
 const shownMode = (mode) => (mode & MODE_BITS).toString(8).padStart(4, '0');
@@ -67,12 +109,10 @@ const shownMode = (mode) => (mode & MODE_BITS).toString(8).padStart(4, '0');
  * Whether users or groups beside the owner and the group have rights. A `+` behind the mode says
  * so; the `ls` of BusyBox does not show it.
  * @param {string} file
+ * @throws if that cannot be found out
  */
 function hasAccessList(file) {
-  const { spawnSync } = require('node:child_process'); // loaded where it is needed
-  const options = /** @type {const} */ ({ encoding: 'utf8', timeout: MAX_LOOKUP_MS });
-  const { stdout } = spawnSync('ls', ['-ldn', '--', file], options);
-  return /^\S{10}\+/.test(stdout ?? '');
+  return /^\S{10}\+/.test(outputOf('ls', ['-ldn', '--', file]) ?? '');
 }
 
 /**
@@ -90,14 +130,15 @@ function accessOf({ uid, gid, mode }) {
         'group: a user who was added to it has to log in again'
       );
     }
-    if (isTrustedOwner(uid, gid)) return sharedWith(gid);
-    return (
-      `it is shared with group ${gid}, but belongs to user ${uid}, who is neither root nor known ` +
-      'as a member of that group: chown root'
-    );
+    const why = whyNotTrusted(uid, gid);
+    if (why === undefined) return sharedWith(gid);
+    return `it is shared with group ${gid}, but belongs to user ${uid}: ${why}; chown root`;
   }
   const isClosed = (mode & OTHERS) === 0;
-  if (user === uid && isClosed) return PRIVATE;
+  if (user === uid && isClosed) {
+    if ((mode & OWNER) === OWNER) return PRIVATE;
+    return "it lacks rights of its owner: 'chmod 700', and check the umask";
+  }
   const owner = user === uid ? '' : `belongs to another user (${uid})`;
   if (isClosed) return `it ${owner}`;
   return (

@@ -77,10 +77,15 @@ void PeerMonitor::OpenLifeline(ProcessRef process) {
   suspects_.push_back({process});
 }
 
+// One lifeline for each slot: a corrupted table could name any number of generations.
 bool PeerMonitor::HoldLifeline(ProcessRef process) {
+  if (!lock_table_.segment().IsNewest(process)) return false;
+  if (lifelines_.contains(process.ToWord())) return true;
   Result<platform::PeerDoorbell> peer =
       platform::PeerDoorbell::Open(directory_, LifelineName(lock_table_.segment(), process));
   if (!peer.ok() || !death_watch_->Watch(peer->fd(), process.ToWord()).ok()) return false;
+  const uint32_t previous = watched_[process.slot].load(std::memory_order_relaxed);
+  OnBrokenLifeline(ProcessRef{process.slot, previous}.ToWord());
   lifelines_.emplace(process.ToWord(), std::move(*peer));
   SetWatched(process, process.generation);
   return true;
@@ -96,9 +101,11 @@ void PeerMonitor::SetWatched(ProcessRef process, uint32_t generation) {
 // waits for one of them watches it, too.
 void PeerMonitor::CheckSuspects(const std::atomic<bool>& is_stopping) {
   bool was_dead = false;
-  std::erase_if(suspects_, [&](Suspect& suspect) {
+  std::vector<Suspect> suspects = std::exchange(suspects_, {});
+  std::erase_if(suspects, [&](Suspect& suspect) {
     return !is_stopping.load() && IsSettled(suspect, was_dead);
   });
+  suspects_.insert(suspects_.end(), suspects.begin(), suspects.end());
   if (!was_dead || is_stopping.load()) return;
   for (const ProcessRef process :
        dead_process_finder_.FindDeadProcesses(DeadProcessFinder::kMaxChecks)) {

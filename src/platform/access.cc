@@ -113,15 +113,20 @@ bool IsMember(gid_t group) {
          std::find(groups.begin(), groups.begin() + count, group) != groups.begin() + count;
 }
 
-// Whether the user database has the user as a member of the group.
-bool IsKnownMember(uid_t user, gid_t group) {
+// Whether the user database has the user as a member of the group. Its functions hide that no
+// descriptor is left to read it.
+Result<bool> IsKnownMember(uid_t user, gid_t group) {
   constexpr size_t kMaxEntryBytes = 65536;
+  const UniqueFd spare(open("/", O_PATH | O_CLOEXEC));
+  if (!spare) return OsError("cannot read the user database");
   std::vector<char> buffer(kMaxEntryBytes);
   struct passwd entry {};
   struct passwd* found = nullptr;
-  if (getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) {
-    return false;
+  const int error = getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found);
+  if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+    return OsError("cannot read the user database", error);
   }
+  if (error != 0 || found == nullptr) return false;
   std::vector<gid_t> groups(kMaxGroups);
   int count = kMaxGroups;
   if (getgrouplist(entry.pw_name, entry.pw_gid, groups.data(), &count) == -1) return false;
@@ -130,9 +135,20 @@ bool IsKnownMember(uid_t user, gid_t group) {
 
 // An owner may change the mode at any time. And any user may make such a directory inside of a
 // directory with the setgid bit.
-bool IsTrustedOwner(uid_t owner, gid_t group) {
+Status CheckSharedOwner(uid_t owner, gid_t group) {
   constexpr uid_t kRoot = 0;
-  return owner == kRoot || owner == geteuid() || (IsMember(group) && IsKnownMember(owner, group));
+  if (owner == kRoot || owner == geteuid()) return {};
+  if (!IsMember(group)) {
+    return Refuse(
+        "the shared directory belongs to another user, and this process is not a member of its "
+        "group; chown root");
+  }
+  const Result<bool> is_known = IsKnownMember(owner, group);
+  if (!is_known.ok()) return is_known.status();
+  if (*is_known) return {};
+  return Refuse(
+      "the owner of the shared directory is neither root nor known as a member of its group; "
+      "chown root");
 }
 
 Status CheckDirectoryType(const struct stat& found) {
@@ -168,10 +184,9 @@ Result<Access> SharedAccess(const struct stat& found) {
   if (found.st_gid == kUnknownGroup) {
     return Refuse("the group of the shared directory has no number in this user namespace");
   }
-  if (IsTrustedOwner(found.st_uid, found.st_gid)) return Access::SharedWith(found.st_gid);
-  return Refuse(
-      "the owner of the shared directory is neither root nor known as a member of its group; "
-      "chown root");
+  const Status trusted = CheckSharedOwner(found.st_uid, found.st_gid);
+  if (!trusted.ok()) return trusted;
+  return Access::SharedWith(found.st_gid);
 }
 
 bool IsShared(const struct stat& found) {
@@ -188,14 +203,14 @@ Result<Access> AccessOf(const struct stat& found) {
 Status WhyNoDirectory(int parent, const char* path, int error) {
   struct stat found {};
   if (fstatat(parent, path, &found, AT_SYMLINK_NOFOLLOW) == 0) {
-    const Result<Access> access = AccessOf(found);
-    if (!access.ok()) return access.status();
-    if (access->is_shared() && error == EACCES) {
+    if (IsShared(found) && error == EACCES) {
       return Refuse(
           "this user is not a member of the group of the shared directory; 'usermod -aG' makes it "
           "one, for the processes that it starts then",
           error);
     }
+    const Result<Access> access = AccessOf(found);
+    if (!access.ok()) return access.status();
   }
   return OsError("cannot open the bucket directory", error);
 }
@@ -235,22 +250,38 @@ Result<OpenedDirectory> OpenDirectory(const char* path) {
 
 namespace {
 
+// By the descriptor: another member may have put a link, or another directory, in the place of the
+// draft. The mode of an owner who is not in the group loses the setgid bit.
+Status SetSharedMode(int directory, const Access& access) {
+  struct stat found {};
+  if (fstat(directory, &found) == -1) return OsError("cannot examine the bucket directory");
+  if (found.st_uid != geteuid() || !access.HasOwner(found.st_uid, found.st_gid)) {
+    return Refuse("the new bucket directory was replaced, or has not the group of its directory");
+  }
+  if (fchmod(directory, access.directory_mode()) == -1 || fstat(directory, &found) == -1) {
+    return OsError("cannot set the mode of the bucket directory");
+  }
+  if (IsShared(found)) return {};
+  return Refuse(
+      "the bucket directory cannot be given the mode 2770: this process is not in the group of the "
+      "shared directory");
+}
+
 // Makes the directory `name` of a group so that a peer finds it with all its rights or not at all.
-// It takes its mode by its descriptor: another member may put a link in the place of the draft.
 Status MakeSharedDirectory(const OpenedDirectory& parent, const char* name) {
   const std::string draft = std::string(".") + name + ".new-" + std::to_string(RandomWord());
   if (mkdirat(parent.fd.get(), draft.c_str(), S_IRWXU) == -1) {
     return OsError("cannot make the bucket directory");
   }
   const UniqueFd fd = OpenWithoutLinks(parent.fd.get(), draft.c_str());
-  Status made;
-  if (!fd || fchmod(fd.get(), parent.access.directory_mode()) == -1) {
-    made = OsError("cannot set the mode of the bucket directory");
-  } else if (syscall(SYS_renameat2, parent.fd.get(), draft.c_str(), parent.fd.get(), name,
-                     RENAME_NOREPLACE) == 0) {
-    return {};
-  } else if (errno != EEXIST) {
-    made = OsError("cannot name the bucket directory");
+  Status made = fd ? SetSharedMode(fd.get(), parent.access)
+                   : OsError("cannot set the mode of the bucket directory");
+  if (made.ok()) {
+    if (syscall(SYS_renameat2, parent.fd.get(), draft.c_str(), parent.fd.get(), name,
+                RENAME_NOREPLACE) == 0) {
+      return {};
+    }
+    if (errno != EEXIST) made = OsError("cannot name the bucket directory");
   }
   (void)unlinkat(parent.fd.get(), draft.c_str(), AT_REMOVEDIR);
   return made;
@@ -260,6 +291,9 @@ Status CheckSubdirectory(const struct stat& found, const Access& access) {
   const Status checked = CheckDirectoryType(found);
   if (!checked.ok()) return checked;
   if (!access.is_shared()) {
+    if (found.st_uid == geteuid() && (found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+      return Refuse("the bucket is open to group or others, and its directory is not; chmod 700");
+    }
     const Result<Access> own = PrivateAccess(found);
     return own.ok() ? Status() : own.status();
   }

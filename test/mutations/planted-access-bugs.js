@@ -31,15 +31,15 @@ const ACCESS_BUGS = [
   {
     name: 'any user may own a shared directory',
     file: ACCESS,
-    from: 'owner == geteuid() || (IsMember(group) && IsKnownMember(owner, group));',
-    to: 'owner == geteuid() || (IsMember(group) && (IsKnownMember(owner, group) || true));',
+    from: 'if (*is_known) return {};',
+    to: 'if (is_known.ok()) return {};',
     tests: [SHARED],
   },
   {
     name: 'root uses the shared directory of a group that it is not in',
     file: ACCESS,
-    from: 'owner == geteuid() || (IsMember(group) && IsKnownMember(owner, group));',
-    to: 'owner == geteuid() || ((IsMember(group) || true) && IsKnownMember(owner, group));',
+    from: '  if (!IsMember(group)) {\n',
+    to: '  if (!IsMember(group) && owner == kRoot) {\n',
     tests: [SHARED],
   },
   {
@@ -66,8 +66,8 @@ const ACCESS_BUGS = [
   {
     name: 'the umask takes rights from a shared bucket',
     file: ACCESS,
-    from: 'if (!fd || fchmod(fd.get(), parent.access.directory_mode()) == -1) {',
-    to: 'if (!fd) {',
+    from: 'if (fchmod(directory, access.directory_mode()) == -1 || fstat(directory, &found) == -1) {',
+    to: 'if (fstat(directory, &found) == -1) {',
     tests: [SHARED],
   },
   {

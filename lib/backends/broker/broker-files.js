@@ -152,7 +152,10 @@ function ensureDirectory(directory, platform) {
   const access = platform.hasModes ? accessOf(stat) : PRIVATE;
   if (typeof access === 'string') throw refused(directory, access);
   if (access.group !== undefined && hasAccessList(directory)) {
-    throw refused(directory, "it has an access control list, which may let in others: 'setfacl -b'");
+    throw refused(
+      directory,
+      "it has an access control list, which may let in others: 'setfacl -b'",
+    );
   }
   return access;
 }

@@ -288,8 +288,8 @@ class PostgresSession {
   }
 
   /**
-   * A steal enters when it can be granted. Two that waited would need tickets below one that
-   * another session remembers, whose requests would not find them (#noteFloor()).
+   * A steal enters when it can be granted. Two waiting steals would need tickets below a
+   * ticket that another session remembers: its requests would not find them (#noteFloor()).
    * @param {RemoteRequest} request
    */
   enter(request) {

@@ -135,14 +135,20 @@ TEST_P(SharedDirectoryTest, AnOwnerWhoIsNoKnownMemberIsRefused) {
   Make(kShared, kMember);
   EXPECT_EQ(OpenedBy(kOtherMember, "neither root nor known"), 1);
   EXPECT_EQ(OpenedBy(kMember, ""), 0);  // its own
-  EXPECT_TRUE(Contains(ReasonAgainst(shared_), "neither root nor known"));
+  EXPECT_TRUE(Contains(ReasonAgainst(shared_), "not a member of its group"));
+}
+
+TEST_P(SharedDirectoryTest, AnOwnerOutsideOfTheGroupMakesNoBucketThatMembersCannotUse) {
+  Make(kShared, kMember);
+  EXPECT_EQ(OpenedBy(kMember, "not in the group", kOtherGroup), 1);
+  EXPECT_TRUE(NamesIn(shared_).empty());
 }
 
 TEST_P(SharedDirectoryTest, AKnownMemberMayOwnIt) {
   constexpr uid_t kDaemon = 1;  // an account of every system, with its own group
   Make(kShared, kDaemon, kDaemon);
   EXPECT_EQ(OpenedBy(kMember, "", kDaemon), 0);
-  EXPECT_TRUE(Contains(ReasonAgainst(shared_), "neither root nor known"));  // root is not in it
+  EXPECT_TRUE(Contains(ReasonAgainst(shared_), "not a member of its group"));  // root is not
 }
 
 TEST_P(SharedDirectoryTest, IsRefusedToAStrangerWithTheReason) {
