@@ -2,8 +2,8 @@
 //
 // A directory is shared if an administrator has made it so: mode 2770, owner root or a member of
 // its group. All that is made in it gets the group from the kernel (setgid) and its mode from here,
-// whatever the umask takes from group and others. Each member may remove and replace the files of all members, so the owner of
-// a file in it says nothing.
+// whatever the umask takes from group and others. Each member may remove and replace the files of
+// all members, so the owner of a file in it says nothing.
 #ifndef HOLDFAST_PLATFORM_ACCESS_H_
 #define HOLDFAST_PLATFORM_ACCESS_H_
 
