@@ -319,6 +319,41 @@ describeMembers('a directory', () => {
     expect(names).toHaveLength(200);
   });
 
+  // Two threads that open the same new files in the same moments.
+  const APPENDS = `
+    const fs = require('node:fs');
+    const { isMainThread, Worker, workerData } = require('node:worker_threads');
+    const { BrokerFiles } = require(${JSON.stringify(FILES)});
+    const ROUNDS = 500;
+    function open([directory, memory]) {
+      const files = new BrokerFiles('b', directory);
+      files.ensure();
+      const arrived = new Int32Array(memory);
+      for (let round = 1; round <= ROUNDS; round += 1) {
+        Atomics.add(arrived, 0, 1);
+        while (Atomics.load(arrived, 0) < 2 * round);
+        fs.closeSync(files.openForAppending(files.folder + '/log.' + round));
+      }
+    }
+    const [, directory, source] = process.argv;
+    if (isMainThread) {
+      const data = [directory, new SharedArrayBuffer(4)];
+      for (let i = 0; i < 2; i += 1) new Worker(source, { eval: true, workerData: data });
+    } else {
+      open(workerData);
+    }
+  `;
+
+  test.each([
+    ['shared', () => directory],
+    ['private', () => path.join(root, 'private')],
+  ])('that is %s lets two threads open a new log at the same time', (_title, where) => {
+    const args = ['-e', APPENDS, '--', where(), APPENDS];
+    execFileSync(process.execPath, args, { timeout: 30_000 });
+    const logs = fs.readdirSync(path.join(where(), '~b~')).filter((name) => /^log/.test(name));
+    expect(logs).toHaveLength(500);
+  });
+
   test('keeps no drafts of members that were killed', () => {
     const draft = path.join(directory, `~draft-${randomUUID()}`);
     const fresh = path.join(directory, `~draft-${randomUUID()}`);
@@ -385,6 +420,64 @@ describeMembers('a directory', () => {
       plant(files.journalFile(1));
       expect(await use()).toMatch(/^SecurityError: .*journal\.1 is refused: .*then remove it$/);
       expect(fs.readFileSync(secret, 'utf8')).toBe('kept');
+    });
+
+    /** Of a broker that a client can neither reach nor replace. */
+    const makeUnreachable = () => {
+      const socket = 's0123456789abcdef';
+      fs.symlinkSync(socket, path.join(files.epochsFolder, socket)); // ELOOP
+      files.writeNew(files.epochFile(1), JSON.stringify({ socket, key: 'k', pid: 1 }));
+    };
+
+    /** With a clock on which each look takes a second. */
+    const newLauncher = () => {
+      const clock = '../../lib/backends/broker/machine-clock.js';
+      let now = 0;
+      jest.doMock(clock, () => ({ ...jest.requireActual(clock), machineNow: () => (now += 1000) }));
+      let launcher;
+      jest.isolateModules(() => {
+        const { Launcher } = require('../../lib/backends/broker/link.js');
+        launcher = new Launcher(files);
+      });
+      jest.dontMock(clock);
+      return launcher;
+    };
+
+    test.each([
+      ['a file', (file) => files.writeNew(file, 'broker 1: it ended\n'), /: ELOOP$/],
+      ['a FIFO', fifo, /: ELOOP$/],
+      ['a link', (file) => fs.symlinkSync(secret, file), /: ELOOP$/],
+    ])('%s for the log stops no client without a broker', async (_title, plant, reason) => {
+      fs.writeFileSync(secret, 'Error: secret');
+      plant(path.join(files.folder, 'log'));
+      makeUnreachable();
+      await expect(newLauncher().reach()).rejects.toThrow(reason);
+    });
+
+    test('the lines of the log since the first look tell why there is no broker', async () => {
+      const log = path.join(files.folder, 'log');
+      files.writeNew(log, 'Error: before\n');
+      makeUnreachable();
+      const reached = newLauncher().reach();
+      fs.appendFileSync(log, `Error: now\n`);
+      await expect(reached).rejects.toThrow(/: ELOOP; Error: now$/);
+    });
+
+    test('of a long log, its end is read', () => {
+      const log = path.join(files.folder, 'log');
+      files.writeNew(log, `${'x'.repeat(2 ** 20)}end`);
+      const end = files.readEnd(log, 10);
+      expect([end.length, end.slice(-4)]).toEqual([2 ** 16, 'xend']);
+      expect(files.readEnd(log, 2 ** 20)).toBe('end');
+      expect(files.readEnd(log, 2 ** 21)).toHaveLength(2 ** 16); // cut meanwhile
+    });
+
+    test('a thing of another group for the log is refused, and stays', async () => {
+      const log = path.join(files.folder, 'log');
+      fs.writeFileSync(log, 'kept', { mode: 0o600 });
+      fs.chownSync(log, 0, OTHER_GROUP);
+      expect(await use()).toMatch(/^SecurityError: .*log is refused: its group is \d+, not/);
+      expect(fs.readFileSync(log, 'utf8')).toBe('kept');
     });
 
     test('a claim that names a socket elsewhere is no claim', () => {

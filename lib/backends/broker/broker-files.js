@@ -95,6 +95,11 @@ const MAX_DRAFT_AGE_MS = 60_000;
 /** A file cannot be read or written just now, which says nothing about its content. */
 const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EDQUOT'];
 
+/** Of all that is read in one piece; a claim has about 200. */
+const MAX_TEXT_BYTES = 2 ** 16;
+/** To open a file that peers make and replace at the same time. */
+const MAX_TRIES = 20;
+
 /** @param {string} message */
 const securityError = (message) => new DOMException(message, 'SecurityError');
 
@@ -436,29 +441,75 @@ class BrokerFiles {
   }
 
   /**
-   * Opens a file for appending. A file that cannot be used is replaced: its maker may have died
-   * before the file got its mode.
+   * Opens a file for appending. In a shared directory, a file that cannot be used is replaced: its
+   * maker may have died before the file got its mode.
    * @param {string} file
    * @returns {number} its descriptor
    */
   openForAppending(file) {
+    const { fileMode, group } = this.#access;
+    if (group === undefined) return fs.openSync(file, 'a', fileMode);
+    for (let left = MAX_TRIES - 1; ; left -= 1) {
+      try {
+        return this.#openOrReplace(file, group);
+      } catch (error) {
+        // A peer has made or replaced it at the same time.
+        const isRace = ['EEXIST', 'ENOENT'].includes(/** @type {any} */ (error).code);
+        if (!isRace || left === 0) throw error;
+      }
+    }
+  }
+
+  /**
+   * @param {string} file
+   * @param {number} group
+   * @returns {number} its descriptor
+   */
+  #openOrReplace(file, group) {
     const flags = fs.constants.O_WRONLY | fs.constants.O_APPEND;
     try {
       return this.openFound(file, flags);
     } catch (error) {
       const isMissing = /** @type {any} */ (error).code === 'ENOENT';
       if (!isMissing && !(error instanceof DOMException)) throw error;
+      if (!isMissing) removeOfGroup(file, group);
     }
-    removeFile(file);
     fs.closeSync(this.createFile(file));
     return this.openFound(file, flags);
   }
 
-  /** @param {string} file */
+  /**
+   * @param {string} file  of a few lines
+   * @throws RangeError when it is so long that it is none of holdfast
+   */
   readText(file) {
+    return this.#readPart(file, (size) => {
+      if (size <= MAX_TEXT_BYTES) return 0;
+      throw new RangeError(`${file} has ${size} bytes, more than ${MAX_TEXT_BYTES}`);
+    });
+  }
+
+  /**
+   * @param {string} file  that grows, and is cut at times
+   * @param {number} from  its length before
+   * @returns {string} the text since then, at most MAX_TEXT_BYTES of it
+   */
+  readEnd(file, from) {
+    return this.#readPart(file, (size) => Math.max(size < from ? 0 : from, size - MAX_TEXT_BYTES));
+  }
+
+  /**
+   * @param {string} file
+   * @param {(size: number) => number} toPosition  in the file of that size
+   * @returns {string} the text from there on
+   */
+  #readPart(file, toPosition) {
     const fd = this.openFound(file);
     try {
-      return fs.readFileSync(fd, 'utf8');
+      const { size } = fs.fstatSync(fd);
+      const position = toPosition(size);
+      const bytes = Buffer.alloc(size - position);
+      return bytes.toString('utf8', 0, fs.readSync(fd, bytes, 0, bytes.length, position));
     } finally {
       fs.closeSync(fd);
     }
@@ -685,6 +736,18 @@ class BrokerFiles {
  */
 const refusedFile = (file, why) =>
   refused(file, `${why}. End all programs that use the bucket, then remove it`);
+
+/**
+ * Removes a thing that a member of the group has put there. A member may also have put a link into
+ * the path, to a folder of this user.
+ * @param {string} file
+ * @param {number} group
+ */
+function removeOfGroup(file, group) {
+  const stat = fs.lstatSync(file);
+  if (stat.gid !== group) throw refusedFile(file, `its group is ${stat.gid}, not ${group}`);
+  fs.unlinkSync(file);
+}
 
 /**
  * @param {string} file

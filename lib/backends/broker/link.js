@@ -202,7 +202,7 @@ class Launcher {
    */
   async reach() {
     this.#files.ensure();
-    this.#logStart = fs.statSync(this.#logFile, { throwIfNoEntry: false })?.size ?? 0;
+    this.#logStart = fs.lstatSync(this.#logFile, { throwIfNoEntry: false })?.size ?? 0;
     while (!this.#isOver) {
       const attempt = await this.#tryOnce();
       if ('connection' in attempt) {
@@ -276,7 +276,7 @@ class Launcher {
   #isStartedAsBroker() {
     if (process.env[STARTED_AS_BROKER] !== undefined) return true;
     try {
-      const [own, log] = [fs.fstatSync(2), fs.statSync(this.#logFile)];
+      const [own, log] = [fs.fstatSync(2), fs.lstatSync(this.#logFile)];
       return own.dev === log.dev && own.ino === log.ino;
     } catch {
       return false; // one of them is not there
@@ -426,9 +426,8 @@ class Launcher {
   /** @returns {string | undefined} the last error that a broker has written since reach() began */
   #reasonInLog() {
     try {
-      const log = fs.readFileSync(this.#logFile);
-      const lines = log.subarray(log.length < this.#logStart ? 0 : this.#logStart).toString();
-      return lines.split('\n').findLast((line) => REASON.test(line));
+      const log = this.#files.readEnd(this.#logFile, this.#logStart);
+      return log.split('\n').findLast((line) => REASON.test(line));
     } catch {
       return undefined; // there is none: a broker was never started
     }
