@@ -480,6 +480,54 @@ describeMembers('a directory', () => {
       expect(fs.readFileSync(log, 'utf8')).toBe('kept');
     });
 
+    test.each([
+      ['the last journal', 1, () => files.journalFile(1)],
+      ['a claim', 2, () => files.epochFile(1)],
+    ])('a further name of a file elsewhere for %s is refused', async (_title, links, where) => {
+      fs.chownSync(secret, 0, GROUP);
+      fs.chmodSync(secret, 0o660);
+      if (links === 2) fs.linkSync(secret, path.join(root, 'another'));
+      fs.linkSync(secret, where());
+      const reason = new RegExp(`^SecurityError: .* it has ${links + 1} names, more than ${links}`);
+      expect(await use()).toMatch(reason);
+      expect(fs.readFileSync(secret, 'utf8')).toBe('kept');
+    });
+
+    test('a further name of a file elsewhere for the log is removed', async () => {
+      const log = path.join(files.folder, 'log');
+      fs.chownSync(secret, 0, GROUP);
+      fs.chmodSync(secret, 0o660);
+      fs.linkSync(secret, log);
+      expect(await use()).toBe('granted');
+      expect(fs.statSync(log).ino).not.toBe(fs.statSync(secret).ino);
+      expect(fs.readFileSync(secret, 'utf8')).toBe('kept');
+    });
+
+    test('a claim has the name of its draft for a moment', () => {
+      files.writeNew(files.epochFile(1), JSON.stringify({ socket: 's0123456789abcdef', key: 'k' }));
+      fs.linkSync(files.epochFile(1), path.join(files.folder, `draft-${randomUUID()}`));
+      expect(files.readEpoch(1)).toMatchObject({ number: 1, key: 'k' });
+    });
+
+    test('a claim of any length blocks no member, and is followed by the next one', async () => {
+      const fd = files.createFile(files.epochFile(1));
+      fs.ftruncateSync(fd, 2 ** 40);
+      fs.closeSync(fd);
+      expect(() => files.readText(files.epochFile(1))).toThrow(/has 1099511627776 bytes, more/);
+      expect(files.readEpoch(1)).toBeUndefined();
+      expect(await use()).toBe('granted');
+      expect(fs.readdirSync(files.epochsFolder)).toContain('broker.2');
+    });
+
+    test.each([[null], [{ boot: 'b', device: 1, inode: 1 }]])(
+      'a claim that says of its folder %j is one of this folder',
+      (outside) => {
+        const claim = { socket: 's0123456789abcdef', key: 'k', pid: 1, outside };
+        files.writeNew(files.epochFile(1), JSON.stringify(claim));
+        expect(files.readEpoch(1).socket).toBe(path.join(files.epochsFolder, claim.socket));
+      },
+    );
+
     test('a claim that names a socket elsewhere is no claim', () => {
       const fd = files.createFile(files.epochFile(1));
       fs.writeSync(fd, JSON.stringify({ socket: '/run/other', key: 'k', pid: 1 }));

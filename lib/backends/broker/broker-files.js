@@ -95,6 +95,8 @@ const MAX_DRAFT_AGE_MS = 60_000;
 /** A file cannot be read or written just now, which says nothing about its content. */
 const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EDQUOT'];
 
+/** A claim has a second name, of its draft, until its broker has removed that. */
+const CLAIM_LINKS = 2;
 /** Of all that is read in one piece; a claim has about 200. */
 const MAX_TEXT_BYTES = 2 ** 16;
 /** To open a file that peers make and replace at the same time. */
@@ -425,19 +427,32 @@ class BrokerFiles {
    * a link to a file of this user, or a FIFO, in its place.
    * @param {string} file
    * @param {number} [flags]
+   * @param {number} [links]  the most that it may have: a further one leads to a file elsewhere
    * @returns {number} its descriptor
    * @throws DOMException (SecurityError) when it is something else, or has other rights
    */
-  openFound(file, flags = O_RDONLY) {
+  openFound(file, flags = O_RDONLY, links = 1) {
     const fd = openNoLink(file, flags);
-    const stat = fs.fstatSync(fd);
-    const { fileMode, group } = this.#access;
-    const isShared = stat.gid === group && shownMode(stat.mode) === shownMode(fileMode);
-    if (stat.isFile() && (group === undefined || isShared)) return fd;
+    const why = this.#faultOf(fs.fstatSync(fd), links);
+    if (why === undefined) return fd;
     fs.closeSync(fd);
-    if (!stat.isFile()) throw refusedFile(file, 'it is no file');
-    const found = `its group is ${stat.gid} and its mode ${shownMode(stat.mode)}`;
-    throw refusedFile(file, `${found}, not ${group} and ${shownMode(fileMode)}`);
+    throw refusedFile(file, why);
+  }
+
+  /**
+   * @param {fs.Stats} stat  of a file that was found
+   * @param {number} links
+   * @returns {string | undefined} why it must not be used
+   */
+  #faultOf(stat, links) {
+    const { fileMode, group } = this.#access;
+    if (!stat.isFile()) return 'it is no file';
+    if (group === undefined) return undefined;
+    const [mode, expected] = [shownMode(stat.mode), shownMode(fileMode)];
+    if (stat.gid !== group || mode !== expected) {
+      return `its group is ${stat.gid} and its mode ${mode}, not ${group} and ${expected}`;
+    }
+    return stat.nlink > links ? `it has ${stat.nlink} names, more than ${links}` : undefined;
   }
 
   /**
@@ -480,10 +495,11 @@ class BrokerFiles {
 
   /**
    * @param {string} file  of a few lines
+   * @param {number} [links]  the most that it may have
    * @throws RangeError when it is so long that it is none of holdfast
    */
-  readText(file) {
-    return this.#readPart(file, (size) => {
+  readText(file, links) {
+    return this.#readPart(this.openFound(file, O_RDONLY, links), (size) => {
       if (size <= MAX_TEXT_BYTES) return 0;
       throw new RangeError(`${file} has ${size} bytes, more than ${MAX_TEXT_BYTES}`);
     });
@@ -495,16 +511,17 @@ class BrokerFiles {
    * @returns {string} the text since then, at most MAX_TEXT_BYTES of it
    */
   readEnd(file, from) {
-    return this.#readPart(file, (size) => Math.max(size < from ? 0 : from, size - MAX_TEXT_BYTES));
+    return this.#readPart(this.openFound(file), (size) =>
+      Math.max(size < from ? 0 : from, size - MAX_TEXT_BYTES),
+    );
   }
 
   /**
-   * @param {string} file
+   * @param {number} fd  which it closes
    * @param {(size: number) => number} toPosition  in the file of that size
    * @returns {string} the text from there on
    */
-  #readPart(file, toPosition) {
-    const fd = this.openFound(file);
+  #readPart(fd, toPosition) {
     try {
       const { size } = fs.fstatSync(fd);
       const position = toPosition(size);
@@ -601,7 +618,8 @@ class BrokerFiles {
     const epoch = this.#parseEpoch(number);
     if (epoch === undefined) return undefined;
     const socket = this.#pathOf(this.epochsFolder, epoch.socket);
-    if (this.#isTooLong(socket) || isOtherFolder(path.dirname(socket), epoch.outside)) {
+    const outside = this.isShared ? undefined : epoch.outside; // there, a claim may be a forgery
+    if (this.#isTooLong(socket) || isOtherFolder(path.dirname(socket), outside)) {
       // Its broker may still live: another one would grant the same locks.
       throw invalidStateError(
         `The socket of the broker cannot be reached from here: ${socket}. Either its folder is ` +
@@ -616,7 +634,7 @@ class BrokerFiles {
   /** @param {number} number */
   #parseEpoch(number) {
     try {
-      const epoch = JSON.parse(this.readText(this.epochFile(number)));
+      const epoch = JSON.parse(this.readText(this.epochFile(number), CLAIM_LINKS));
       const isWhole = typeof epoch.socket === 'string' && typeof epoch.key === 'string';
       if (!isWhole || (this.isShared && !SOCKET_NAME.test(epoch.socket))) return undefined;
       return epoch;
@@ -692,7 +710,12 @@ class BrokerFiles {
    * @param {Epoch} epoch  of this process, which listens
    */
   isReachable({ socket }) {
-    return !this.hasSocketFiles || fs.existsSync(socket);
+    if (!this.hasSocketFiles) return true;
+    try {
+      return fs.lstatSync(socket, { throwIfNoEntry: false }) !== undefined;
+    } catch {
+      return false; // its folder is none any more
+    }
   }
 
   /** @param {number} number */
