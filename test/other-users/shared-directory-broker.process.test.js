@@ -295,6 +295,24 @@ describeMembers('a directory', () => {
     expect(fs.readdirSync(long)).toEqual([]);
   });
 
+  test.each(['darwin', 'freebsd'])('is refused where no mode is set safely: %s', (name) => {
+    const elsewhere = new BrokerFiles('default', directory, platformOf(name));
+    expect(() => elsewhere.ensure()).toThrow(
+      expect.objectContaining({
+        name: 'SecurityError',
+        message: expect.stringMatching(/only on Linux, with \/proc: choose a directory of this/),
+      }),
+    );
+    expect(fs.readdirSync(directory)).toEqual([]);
+  });
+
+  test('is refused to a member without /proc', () => {
+    const args = ['-m', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$0" "$@"'];
+    const program = [...as(FIRST), process.execPath, '-e', OPENS, '--', directory];
+    const outcome = execFileSync('unshare', [...args, ...program], { encoding: 'utf8' });
+    expect(outcome).toMatch(/^SecurityError: .* only on Linux, with \/proc/);
+  });
+
   const MAKES = `
     const { BrokerFiles } = require(${JSON.stringify(FILES)});
     process.stdin.once('data', () => {

@@ -198,6 +198,8 @@ function notCreated(directory, cause) {
 
 /** Windows has none of them. */
 const { O_DIRECTORY = 0, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY } = fs.constants;
+/** Of this process, on Linux. */
+const DESCRIPTORS = '/proc/self/fd';
 /** Of Linux: open(2). Node does not name it. */
 const O_PATH = 0o10000000;
 
@@ -345,6 +347,7 @@ class BrokerFiles {
       for (const folder of [this.folder, ...inner]) ensurePrivate(folder, this.#platform);
       return;
     }
+    this.#checkChmod();
     this.#checkLength();
     this.#ensureShared(this.folder, INNER_FOLDERS, group);
     for (const folder of inner) this.#ensureShared(folder, [], group);
@@ -353,6 +356,19 @@ class BrokerFiles {
   /** Whether the members of a group use the bucket. Known after ensure(). */
   get isShared() {
     return this.#access.group !== undefined;
+  }
+
+  /**
+   * By its name, a member could have put a file of this user in the place of the socket.
+   * @throws DOMException (SecurityError)
+   */
+  #checkChmod() {
+    if (this.#platform.hasSafeChmod && fs.existsSync(DESCRIPTORS)) return;
+    throw refused(
+      this.directory,
+      'it is shared with a group, and a broker can give its socket to a group only on Linux, with ' +
+        '/proc: choose a directory of this user alone',
+    );
   }
 
   /**
@@ -796,18 +812,13 @@ function openNoLink(file, flags) {
  * @param {number} mode
  */
 function shareSocket(socket, group, mode) {
-  const check = (/** @type {fs.Stats} */ stat) => {
-    if (stat.isSocket() && stat.gid === group && stat.uid === process.geteuid?.()) return;
-    throw refused(socket, `it is not the socket of this process, of group ${group}`);
-  };
-  if (process.platform !== 'linux' || !fs.existsSync('/proc/self/fd')) {
-    check(fs.lstatSync(socket));
-    return fs.chmodSync(socket, mode);
-  }
   const fd = fs.openSync(socket, O_PATH | O_NOFOLLOW);
   try {
-    check(fs.fstatSync(fd));
-    fs.chmodSync(`/proc/self/fd/${fd}`, mode);
+    const stat = fs.fstatSync(fd);
+    if (!stat.isSocket() || stat.gid !== group || stat.uid !== process.geteuid?.()) {
+      throw refused(socket, `it is not the socket of this process, of group ${group}`);
+    }
+    fs.chmodSync(`${DESCRIPTORS}/${fd}`, mode);
   } finally {
     fs.closeSync(fd);
   }

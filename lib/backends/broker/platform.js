@@ -72,6 +72,7 @@ function isProcessThere(pid) {
  *   refusal is no proof: a number of a process that has ended may be another's by now
  * @property {boolean} hasStopSignals  a process can be stopped and continued by another one
  * @property {boolean} hasModes  owner and mode bits say who may enter a directory
+ * @property {boolean} hasSafeChmod  of a socket: nothing put in its place gets the mode
  */
 
 const NO_LIMIT = () => '';
@@ -80,6 +81,7 @@ const NO_LIMIT = () => '';
 const PLATFORMS = {
   // unix(7): sun_path has 108 bytes with the final zero. connect(2): ECONNREFUSED when no socket
   // listens at the address; a full backlog is EAGAIN, and a listener that is stopped still accepts.
+  // open(2): O_PATH opens a socket, and /proc/self/fd leads to its inode.
   linux: {
     directory: ({ uid }) => `/dev/shm/holdfast-${uid}`,
     pathLimit: 107,
@@ -89,12 +91,14 @@ const PLATFORMS = {
     startOf: undefined,
     hasStopSignals: true,
     hasModes: true,
+    hasSafeChmod: true,
   },
   // unix(4): sun_path has 104 bytes with the final zero. A full backlog is ECONNREFUSED as well
   // (xnu, uipc_usrreq.c, unp_connect: sonewconn() fails), as is any where sockets are short, hence
   // no proof. The kernel keeps the wall clock of the fork, p_start, also when the clock is set
   // later (xnu, kern_fork.c), and ps(1) shows it as lstart. TMPDIR differs between login sessions
-  // and daemons; the home directory comes from the user database.
+  // and daemons; the home directory comes from the user database. open() refuses a socket with
+  // EOPNOTSUPP (xnu, vn_open_auth), and with it fs.lchmod().
   darwin: {
     directory: ({ homedir }) => path.posix.join(homedir(), 'Library', 'Caches', 'holdfast'),
     pathLimit: 103,
@@ -104,6 +108,7 @@ const PLATFORMS = {
     startOf: startByPs,
     hasStopSignals: true,
     hasModes: true,
+    hasSafeChmod: false,
   },
   // CreateFile on a pipe that has no instance: ERROR_FILE_NOT_FOUND, which libuv gives as ENOENT; a
   // busy one is ERROR_PIPE_BUSY and waits. libuv creates the first instance exclusively
@@ -118,6 +123,7 @@ const PLATFORMS = {
     startOf: undefined,
     hasStopSignals: false,
     hasModes: false,
+    hasSafeChmod: false,
   },
 };
 
