@@ -7,7 +7,7 @@ const { createServer } = require('node:net');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { openLockManager } = require('../../lib/index.js');
-const { FORKED } = require('../support/namespaces.js');
+const { FORKED, describeInside } = require('../support/namespaces.js');
 const { Intruder } = require('../support/intruder.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 const members = require('../support/members.js');
@@ -286,6 +286,55 @@ members.describeMembers('a member refuses the table', () => {
     made(0o2770, { user, group });
     const { stdout, stderr } = use({ user: MEMBERS[1].user, groups: [group] }, directory);
     expect([stdout, stderr]).toEqual([`granted as ${MEMBERS[1].user}\n`, '']);
+  });
+});
+
+members.describeMembers('a table of another version', () => {
+  const VERSION_AT = 8; // behind the magic
+  const changeVersion = () => {
+    const fd = fs.openSync(segment, 'r+');
+    fs.writeSync(fd, Buffer.from([250]), 0, 1, VERSION_AT);
+    fs.closeSync(fd);
+  };
+
+  test('that another member uses is refused, and replaced once it has ended', async () => {
+    makeTable();
+    const source = `require(${JSON.stringify(LIBRARY)})
+      .openLockManager({ directory: ${JSON.stringify(directory)} })
+      .request('ledger', () => new Promise(() => process.stdout.write('held')));
+      process.stdin.resume();`;
+    const [command, ...words] = [...as(MEMBERS[0]), process.execPath, '-e', source];
+    const holder = spawn(command, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+    await once(holder.stdout, 'data');
+    changeVersion();
+    const before = fs.statSync(segment);
+    expect(use(MEMBERS[1], directory).stderr).toMatch(
+      /and processes use it.*none of them is visible here: see in other containers/,
+    );
+    expect(fs.statSync(segment).ino).toBe(before.ino);
+    holder.kill('SIGKILL');
+    await once(holder, 'exit');
+    expect(use(MEMBERS[1], directory).stdout).toBe(`granted as ${MEMBERS[1].user}\n`);
+    expect(fs.statSync(segment)).toMatchObject({ uid: MEMBERS[1].user, gid: GROUP });
+  });
+});
+
+describeInside([...as(MEMBERS[0]), 'unshare', '--user'], 'a user namespace', () => {
+  test('without a number for the group, or for the owner, is refused', () => {
+    makeTable();
+    const inside = (...words) => {
+      const program = `require(${JSON.stringify(LIBRARY)})
+        .openLockManager({ directory: ${JSON.stringify(directory)} })
+        .request('ledger', () => console.log('granted'))
+        .catch(({ name, message }) => console.error(name + ': ' + message));`;
+      const all = [...words, process.execPath, '-e', program];
+      return spawnSync(all[0], all.slice(1), { encoding: 'utf8' });
+    };
+    const unmapped = inside(...as(MEMBERS[0]), 'unshare', '--user', '--map-root-user');
+    expect(unmapped.stderr).toMatch(/SecurityError: .*no number in this user namespace/);
+    const ofGroup = ['setpriv', `--regid=${GROUP}`, '--clear-groups', `--reuid=${MEMBERS[0].user}`];
+    const mapped = inside(...ofGroup, 'unshare', '--user', '--map-current-user');
+    expect(mapped.stderr).toMatch(/SecurityError: .*owner of the shared directory is neither root/);
   });
 });
 
