@@ -154,5 +154,7 @@ module.exports = {
   isMember,
   PRIVATE,
   SHARED_DIRECTORY,
+  SHARED_FILE,
   shownMode,
+  UNKNOWN_GROUP,
 };

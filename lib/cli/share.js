@@ -8,6 +8,8 @@ const {
   hasAccessList,
   isKnownMember,
   isMember,
+  SHARED_DIRECTORY,
+  UNKNOWN_GROUP,
 } = require('../backends/directory-access.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { fileSystemOf } = require('./file-systems.js');
@@ -29,13 +31,11 @@ const {
 /** @typedef {import('./users-and-groups.js').Group} Group */
 
 const ROOT = 0;
-const MODE = 0o2770;
 const MODE_BITS = 0o7777;
 /** Before the directory is shared. */
 const PRIVATE = 0o700;
 const OTHERS_WRITE = 0o002;
 const STICKY = 0o1000;
-const UNKNOWN_GROUP = 65_534;
 const MAX_NAMED = 5;
 const BROKER_FOLDER = /^~.+~$/;
 const TMPFILES = '/etc/tmpfiles.d/holdfast.conf';
@@ -218,12 +218,12 @@ function changeRights(descriptor, owner, group) {
   const changed = [
     uid !== owner && `owner ${userName(uid)}`,
     gid !== group.id && `group ${groupText(groupWithId(gid))}`,
-    (mode & MODE_BITS) !== MODE && `mode ${octal(mode)}`,
+    (mode & MODE_BITS) !== SHARED_DIRECTORY && `mode ${octal(mode)}`,
   ].filter((one) => one !== false);
   if (changed.length === 0) return [];
   try {
     if (uid !== owner || gid !== group.id) fs.fchownSync(descriptor, owner, group.id);
-    fs.fchmodSync(descriptor, MODE);
+    fs.fchmodSync(descriptor, SHARED_DIRECTORY);
   } catch (error) {
     throw notPermitted(/** @type {Error} */ (error).message);
   }
@@ -247,7 +247,7 @@ function shareDirectory(directory, group) {
   try {
     const owner = effectiveUser();
     const { uid, gid, mode } = fs.fstatSync(descriptor);
-    const isShared = uid === owner && gid === group.id && (mode & MODE_BITS) === MODE;
+    const isShared = uid === owner && gid === group.id && (mode & MODE_BITS) === SHARED_DIRECTORY;
     checkContent(directory, group, isShared);
     checkAccessList(directory);
     const changed = changeRights(descriptor, owner, group);
@@ -328,8 +328,10 @@ function systemdWord(text) {
 }
 
 /** @param {string} directory @param {number} owner @param {Group} group */
-const tmpfilesLine = (directory, owner, group) =>
-  `d ${systemdWord(directory)} ${octal(MODE)} ${userName(owner)} ${group.name ?? group.id} - -`;
+function tmpfilesLine(directory, owner, { id, name }) {
+  const place = systemdWord(directory);
+  return `d ${place} ${octal(SHARED_DIRECTORY)} ${userName(owner)} ${name ?? id} - -`;
+}
 
 /**
  * @param {string} directory

@@ -7,6 +7,9 @@ const {
   hasAccessList,
   isKnownMember,
   isMember,
+  SHARED_DIRECTORY,
+  SHARED_FILE,
+  UNKNOWN_GROUP,
 } = require('../backends/directory-access.js');
 const { fault, ok, warning } = require('./findings.js');
 const { groupText, groupWithId, membersOf, userName } = require('./users-and-groups.js');
@@ -23,9 +26,6 @@ const SETGID = 0o2000;
 const STICKY = 0o1000;
 const GROUP_RIGHTS = 0o070;
 const OTHERS_RIGHTS = 0o007;
-const DIRECTORY_MODE = 0o2770;
-const FILE_MODE = 0o660;
-const UNKNOWN_GROUP = 65_534;
 /** Names of files and folders that a process still makes. */
 const DRAFT = /^(\..*\.new-|~draft-)/;
 
@@ -97,7 +97,7 @@ const shareCommand = (directory, group) =>
  * @returns {Finding[]}
  */
 function checkMode(directory, { mode, gid }) {
-  if ((mode & MODE_BITS) === DIRECTORY_MODE) return [];
+  if ((mode & MODE_BITS) === SHARED_DIRECTORY) return [];
   const faults = [
     (mode & SETGID) === 0 && 'files in it do not get its group (setgid)',
     (mode & GROUP_RIGHTS) !== GROUP_RIGHTS && 'the group lacks rights',
@@ -169,7 +169,7 @@ function checkOwner(directory, found) {
 function differenceOf(file, group) {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (found === undefined) return undefined;
-  const mode = found.isDirectory() ? DIRECTORY_MODE : FILE_MODE;
+  const mode = found.isDirectory() ? SHARED_DIRECTORY : SHARED_FILE;
   if (found.gid === group && (found.mode & MODE_BITS) === mode) return undefined;
   const is = `${file} has group ${found.gid} and mode ${octal(found.mode)}`;
   return `${is}, not ${group} and ${octal(mode)}`;
