@@ -92,6 +92,17 @@ describe.each([
   });
 });
 
+test('a client that finds a dead broker, in a folder that is removed now, makes the folder again', async () => {
+  files.ensure();
+  const socket = newBrokerSocket(files);
+  files.claimEpoch({ number: 1, socket, key: 'k'.repeat(64), pid: process.pid });
+  const locks = openAt();
+  const granted = locks.request('ledger', () => 'ran'); // it connects
+  fs.rmSync(files.folder, { recursive: true, force: true });
+  expect(await granted).toBe('ran');
+  locks.close();
+});
+
 /**
  * A broker in this process, which no watch notifies.
  * @param {() => void} [onAccepted]  called for each connection

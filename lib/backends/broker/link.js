@@ -201,7 +201,6 @@ class Launcher {
    * @throws DOMException when the folder cannot be used, or no broker comes up
    */
   async reach() {
-    this.#files.ensure();
     this.#logStart = fs.lstatSync(this.#logFile, { throwIfNoEntry: false })?.size ?? 0;
     while (!this.#isOver) {
       const attempt = await this.#tryOnce();
@@ -220,6 +219,7 @@ class Launcher {
   /** @returns {Promise<Found | { code: string | undefined }>} connected, or why not */
   async #tryOnce() {
     try {
+      this.#files.ensure(); // it may have been removed during the last attempt
       const number = this.#files.highestEpoch();
       const epoch = number === 0 ? undefined : this.#files.readEpoch(number);
       const sentAt = machineNow();
@@ -236,10 +236,10 @@ class Launcher {
       }
       return { code };
     } catch (error) {
-      if (!isShortage(error)) throw error;
       const { code, message } = /** @type {any} */ (error);
+      if (!isShortage(error) && code !== 'ENOENT') throw error;
       this.#cause = message;
-      return { code }; // others may give descriptors back
+      return { code }; // others may give descriptors back; the next attempt makes the folder again
     }
   }
 
