@@ -11,6 +11,8 @@ class TcpGate {
   #server;
   #target;
   #delayMs;
+  /** That the first connection still passes on. */
+  #answersLeft = Infinity;
 
   /**
    * @param {string} endpoint  `host:port`
@@ -42,6 +44,11 @@ class TcpGate {
     for (const [socket, isOfServer] of this.#sockets) if (isOfServer) socket.pause();
   }
 
+  /** The first connection falls silent for ever after so many answers. @param {number} answers */
+  shutFirstAfter(answers) {
+    this.#answersLeft = answers;
+  }
+
   /** Passes the kept data on. */
   unshut() {
     this.#isOpen = true;
@@ -62,6 +69,8 @@ class TcpGate {
   /** @param {import('node:net').Socket} inside */
   #accept(inside) {
     const outside = connect(this.#target);
+    let answersLeft = this.#answersLeft;
+    this.#answersLeft = Infinity;
     for (const [from, to] of [
       [inside, outside],
       [outside, inside],
@@ -69,7 +78,10 @@ class TcpGate {
       this.#sockets.set(from, from === outside);
       const delayMs = from === outside ? this.#delayMs : 0;
       const pass = (action) => (delayMs === 0 ? action() : setTimeout(action, delayMs));
-      from.on('data', (data) => pass(() => to.write(data)));
+      from.on('data', (data) => {
+        if (from === outside && answersLeft-- <= 0) return;
+        pass(() => to.write(data));
+      });
       from.on('end', () => pass(() => to.end()));
       from.on('error', () => {}); // 'close' follows
       from.on('close', () => {
@@ -111,6 +123,10 @@ class ClusterGate {
 
   shut() {
     for (const gate of this.#gates) gate.shut();
+  }
+
+  shutFirstAfter(answers) {
+    for (const gate of this.#gates) gate.shutFirstAfter(answers);
   }
 
   unshut() {

@@ -1,6 +1,7 @@
 'use strict';
 
 const { invalidStateError } = require('../../errors.js');
+const { clearTimeout, setTimeout } = require('../../time.js');
 const { loadPg } = require('./pg-library.js');
 const { ensureSchema, FUNCTIONS, VERSION } = require('./schema.js');
 
@@ -43,6 +44,24 @@ function limitsOf(ttlMs) {
     tcp_user_timeout: Math.round(SILENT_PART * ttlMs),
     client_connection_check_interval: ttlMs / 2,
   };
+}
+
+/**
+ * Calls before a session is there: nothing else would notice that the server has fallen silent.
+ * @template T
+ * @param {number} ms
+ * @param {any} client  whose connection is ended if they take longer
+ * @param {() => Promise<T>} calls
+ * @returns {Promise<T>}
+ */
+async function answerWithin(ms, client, calls) {
+  const silence = new Error(`no answer of PostgreSQL for ${ms} ms`);
+  const timer = setTimeout(() => client.connection.stream.destroy(silence), ms);
+  try {
+    return await calls();
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /**
@@ -114,6 +133,23 @@ async function checkSchema(client) {
 }
 
 /**
+ * @param {any} client
+ * @param {PostgresOptions} options
+ * @param {any} other  a client that is not connected
+ */
+async function prepare(client, options, other) {
+  await checkServer(client, options);
+  const { isPooled, isPoolerChecked, ttlMs } = options;
+  if (isPooled && !isPoolerChecked && !(await keepsSession(client, other))) {
+    throw invalidStateError(
+      'The connection pooler does not keep sessions: it gives a server connection to several clients. ' +
+        'Give the address of the server, or of a pool with pool_mode = session',
+    );
+  }
+  await client.query(LIMIT_SILENCE, [JSON.stringify(limitsOf(ttlMs))]);
+}
+
+/**
  * @param {PostgresOptions} options
  * @param {object} config  of pg, for one host
  * @param {() => void} onEnd  of the connection that is returned
@@ -131,18 +167,8 @@ async function connectTo(options, config, onEnd) {
   client.on('error', () => {}); // the end follows
   try {
     await client.connect();
-    await checkServer(client, options);
-    if (
-      options.isPooled &&
-      !options.isPoolerChecked &&
-      !(await keepsSession(client, new Client({ ...settings, query_timeout: ttlMs })))
-    ) {
-      throw invalidStateError(
-        'The connection pooler does not keep sessions: it gives a server connection to several clients. ' +
-          'Give the address of the server, or of a pool with pool_mode = session',
-      );
-    }
-    await client.query(LIMIT_SILENCE, [JSON.stringify(limitsOf(ttlMs))]);
+    const other = new Client({ ...settings, query_timeout: ttlMs });
+    await answerWithin(2 * ttlMs, client, () => prepare(client, options, other));
     client.on('end', onEnd);
     return client;
   } catch (error) {
@@ -170,4 +196,4 @@ async function connect(options, onEnd) {
   throw failure;
 }
 
-module.exports = { checkSchema, connect, keepsSession };
+module.exports = { answerWithin, checkSchema, connect, keepsSession };

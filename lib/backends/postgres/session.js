@@ -13,7 +13,7 @@ const {
   setInterval,
   setTimeout,
 } = require('../../time.js');
-const { checkSchema, connect } = require('./connection.js');
+const { answerWithin, checkSchema, connect } = require('./connection.js');
 const { DeathWatch } = require('./death-watch.js');
 const { fromDetails, toAscii, toDetails, toKey, toName } = require('./names.js');
 const { FUNCTIONS } = require('./schema.js');
@@ -78,6 +78,8 @@ const SWEEP_MS = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The epoch of a session that must not grant a lock yet; see open(). */
 const NO_GRANTS = '0';
+/** The shortest limit for the call that creates the schema. */
+const SCHEMA_MS = 10_000;
 /**
  * The part of the TTL after which this side counts the session as lost. The server ends it after
  * 0.95 TTL at the earliest, and this side checks it every 0.05 TTL.
@@ -243,16 +245,13 @@ class PostgresSession {
     this.#client.on('notification', (/** @type {any} */ it) => {
       this.#whenValid(() => this.#onNotification(it));
     });
-    await checkSchema(this.#client);
-    await this.#client.query('SET default_transaction_isolation TO "read committed"');
-    const agent = toAscii(fromSessionInfo(this.#agent));
     const { ttlMs } = this.#options;
-    const [[session, epoch, pauseMs]] = await this.#query(
-      `SELECT session, epoch, pause_ms FROM ${FUNCTIONS}.open($1, $2, $3)`,
-      [this.#bucket, agent, ttlMs],
+    const schemaMs = Math.max(ttlMs, SCHEMA_MS);
+    await answerWithin(schemaMs, this.#client, () => checkSchema(this.#client));
+    const { session, epoch, pauseMs } = await answerWithin(ttlMs, this.#client, () =>
+      this.#register(),
     );
     this.#session = session;
-    await this.#client.query(`LISTEN holdfast_${session}`);
     this.id = String(session);
     this.#checkedAt = steadyNow();
     this.#extend(start, this.#checkedAt);
@@ -263,6 +262,17 @@ class PostgresSession {
     ].map((timer) => timer.unref());
     if (pauseMs > 0) this.#timers.push(setTimeout(() => this.#endPause(epoch), pauseMs + 1));
     else this.#epoch = epoch;
+  }
+
+  async #register() {
+    await this.#client.query('SET default_transaction_isolation TO "read committed"');
+    const agent = toAscii(fromSessionInfo(this.#agent));
+    const [[session, epoch, pauseMs]] = await this.#query(
+      `SELECT session, epoch, pause_ms FROM ${FUNCTIONS}.open($1, $2, $3)`,
+      [this.#bucket, agent, this.#options.ttlMs],
+    );
+    await this.#client.query(`LISTEN holdfast_${session}`);
+    return { session, epoch, pauseMs };
   }
 
   /** From now on it may grant, and may be granted, what waits. @param {string} epoch */

@@ -1,0 +1,6 @@
+'use strict';
+
+const { startEtcd } = require('../support/remote-servers.js');
+const { describeSilence } = require('../support/remote-silence-contract.js');
+
+describeSilence(startEtcd);
