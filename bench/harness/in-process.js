@@ -2,6 +2,8 @@
 
 // The cost of an operation of some hundred nanoseconds, in this process.
 
+const { quantile } = require('./statistics.js');
+
 /** So many operations between two looks at the clock. */
 const BATCH = 500;
 const WARM_UP_MS = 300;
@@ -24,4 +26,29 @@ async function nsPerOperation(operation, { batch = BATCH } = {}) {
   return (result.latency.p50 * 1e6) / batch;
 }
 
-module.exports = { nsPerOperation };
+/**
+ * The same for several operations, batch by batch in turn, in one loop: what V8 compiles of the
+ * loop has met all of them.
+ * @template {string} Name
+ * @param {Record<Name, () => Promise<unknown>>} operations
+ * @returns {Promise<Record<Name, number>>} ns per operation: the median of batches
+ */
+async function nsInTurn(operations) {
+  const entries = Object.entries(operations);
+  /** @type {Record<string, number[]>} */
+  const batches = {};
+  for (const [name] of entries) batches[name] = [];
+  const start = performance.now();
+  const warm = start + WARM_UP_MS * entries.length;
+  const end = warm + MEASURED_MS * entries.length;
+  for (let now = start; now < end; now = performance.now()) {
+    for (const [name, operation] of entries) {
+      const begin = performance.now();
+      for (let i = 0; i < BATCH; i += 1) await operation();
+      if (begin >= warm) batches[name].push(((performance.now() - begin) * 1e6) / BATCH);
+    }
+  }
+  return Object.fromEntries(entries.map(([name]) => [name, quantile(batches[name], 0.5)]));
+}
+
+module.exports = { nsInTurn, nsPerOperation };

@@ -26,6 +26,7 @@ const onNode = (node) => ({
   [`holdfast, Node ${node}`]: contender('holdfast', { node }),
   [`named JavaScript table, Node ${node}`]: contender('js-table', { node }),
   [`no lock, what its record takes, Node ${node}`]: contender('bare-record', { node }),
+  [`async-lock, Node ${node}`]: contender('async-lock', { node }),
 });
 
 /** @type {import('../harness/scenarios.js').Scenario} */

@@ -120,33 +120,34 @@ async function ignore(promise) {
 
 const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBackend);
 
-/** The states of a PendingRelease: open; the callback's outcome is known; the lock is released. */
+/**
+ * The states of a PendingRelease: open; the callback has returned a promise, which nothing follows
+ * yet; the callback's outcome is known; the lock is released.
+ */
 const OPEN = 0;
-const CONCLUDED = 1;
-const ENDED = 2;
+const RETURNED = 1;
+const CONCLUDED = 2;
+const ENDED = 3;
 
 /**
  * Keeps a lock after its callback has returned: for the returned promise, for a caller that will
  * release it, or for reentrant requests inside it.
  *
  * It is a thenable. The released promise resolves with it and calls its then() in a microtask; from
- * then on the promise can be settled, also by a loss.
+ * then on the promise can be settled, also by a loss. It has few fields, because a callback that is
+ * an async function makes one.
  */
 class PendingRelease {
   #request;
   #state = OPEN;
   #isFulfilled = false;
-  /** @type {unknown} */
+  /** @type {unknown} a value, or a reason; before, the promise that the callback has returned */
   #outcome = undefined;
-  /** @type {Set<NestedLink> | undefined} reentrant requests inside; undefined until the first */
-  #nested = undefined;
-  /** @type {import('../../types/backend.d.ts').LockBackend | undefined} their queue */
-  #nestedBackend = undefined;
   /**
-   * @type {Promise<void> | undefined} settles when a backend that answers later has released the
-   * lock
+   * The reentrant requests inside, and their queue; undefined until the first.
+   * @type {{ links: Set<NestedLink>, backend: LockBackend } | undefined}
    */
-  ending = undefined;
+  #nested = undefined;
   /**
    * @type {((value: unknown) => void) | undefined} these two functions settle the released promise
    */
@@ -166,6 +167,7 @@ class PendingRelease {
   then(resolve, reject) {
     this.#resolve = resolve;
     this.#reject = reject;
+    if (this.#state === RETURNED) this.#follow();
     const { loss } = this.#request;
     if (loss !== undefined) reject(loss);
     else if (this.#state === ENDED) this.#settle();
@@ -173,78 +175,107 @@ class PendingRelease {
 
   /** @param {object} waitingPromise  what the callback returned */
   waitFor(waitingPromise) {
-    Promise.resolve(waitingPromise).then(
-      (value) => void this.conclude(true, value, true), // void: this is a thenable
-      (reason) => void this.conclude(false, reason, true),
-    );
+    this.#state = RETURNED;
+    this.#outcome = waitingPromise;
     return this;
+  }
+
+  /** In a microtask of its own: a promise that settles before costs no less. */
+  #follow() {
+    const promise = this.#outcome;
+    this.#state = OPEN;
+    this.#outcome = undefined;
+    try {
+      Promise.resolve(promise).then(
+        (value) => void this.#conclude(true, value, true),
+        (reason) => void this.#conclude(false, reason, true),
+      );
+    } catch (error) {
+      void this.#conclude(false, error, true); // code of the program, in place of a promise
+    }
   }
 
   /**
    * Releases the lock, once no reentrant request is inside.
    * @param {boolean} isFulfilled
    * @param {unknown} outcome  a value, or a reason
-   * @param {boolean} [isMicrotask]
    */
-  conclude(isFulfilled, outcome, isMicrotask = false) {
+  conclude(isFulfilled, outcome) {
+    void this.#conclude(isFulfilled, outcome, false);
+    return this;
+  }
+
+  /** The same without an outcome. Of a backend that answers later, a promise of the release. */
+  release() {
+    return this.#conclude(true, undefined, false);
+  }
+
+  /**
+   * @param {boolean} isFulfilled
+   * @param {unknown} outcome
+   * @param {boolean} isMicrotask
+   * @returns {Promise<void> | undefined} settles when a backend that answers later has answered
+   */
+  #conclude(isFulfilled, outcome, isMicrotask) {
     this.#isFulfilled = isFulfilled;
     this.#outcome = outcome;
     this.#state = CONCLUDED;
-    if (!this.#hasNested) this.#end(isMicrotask);
-    return this;
+    if (this.#hasNested) return undefined;
+    const loss = this.#request.end(isFulfilled ? undefined : outcome, isMicrotask);
+    if (loss !== undefined) return this.#endWith(loss);
+    this.#settle();
+    return undefined;
   }
 
   /** Whether the callback's outcome is still unknown. */
   get isOpen() {
-    return this.#state === OPEN;
+    return this.#state < CONCLUDED;
   }
 
   get #hasNested() {
-    return this.#nested !== undefined && this.#nested.size > 0;
+    return this.#nested !== undefined && this.#nested.links.size > 0;
+  }
+
+  get #inside() {
+    return (this.#nested ??= { links: new Set(), backend: new (LocalBackend())() });
   }
 
   /** A separate lock table, in which the reentrant requests exclude each other. */
   get nestedBackend() {
-    if (this.#nestedBackend === undefined) this.#nestedBackend = new (LocalBackend())();
-    return this.#nestedBackend;
+    return this.#inside.backend;
   }
 
   /** @param {NestedLink} request */
   enterNested(request) {
-    this.#nested ??= new Set();
-    this.#nested.add(request);
+    this.#inside.links.add(request);
   }
 
   /** @param {NestedLink} request */
   leaveNested(request) {
-    this.#nested?.delete(request);
-    if (!this.#hasNested && this.#state === CONCLUDED) this.#end();
+    this.#nested?.links.delete(request);
+    if (this.#state === CONCLUDED) void this.#conclude(this.#isFulfilled, this.#outcome, false);
   }
 
-  #end(isMicrotask = false) {
-    const reason = this.#isFulfilled ? undefined : this.#outcome;
-    const loss = this.#request.end(reason, isMicrotask);
-    if (isPending(loss)) {
-      const conclude = (/** @type {unknown} */ late) => this.#concludeEnd(late);
-      this.ending = apply(then, loss, [conclude]);
-    } else this.#concludeEnd(loss);
-  }
-
-  /** @param {unknown} loss */
-  #concludeEnd(loss) {
-    this.#state = ENDED;
-    this.ending = undefined; // its async context keeps an enclosing request
-    if (loss === undefined) this.#settle();
-    else this.lose(loss);
+  /**
+   * @param {unknown} loss  the error if the lock had been lost, or a promise of it
+   * @returns {Promise<void> | undefined}
+   */
+  #endWith(loss) {
+    if (!isPending(loss)) return void this.lose(loss);
+    const conclude = (/** @type {unknown} */ late) => {
+      if (late === undefined) this.#settle();
+      else this.lose(late);
+    };
+    return apply(then, loss, [conclude]);
   }
 
   /** @param {unknown} error */
   lose(error) {
+    if (this.#state === RETURNED) this.#follow(); // its rejection counts as handled
     this.#isFulfilled = false;
     this.#outcome = error;
-    this.#state = ENDED;
     if (this.#nested !== undefined) {
-      for (const request of this.#nested) request.coverLost(/** @type {any} */ (error));
+      for (const request of this.#nested.links) request.coverLost(/** @type {any} */ (error));
     }
     this.#settle();
   }
@@ -253,6 +284,7 @@ class PendingRelease {
    * Drops all references: from Node 24 on the async context of later work keeps this object alive.
    */
   #settle() {
+    this.#state = ENDED;
     if (this.#resolve === undefined) return;
     if (this.#isFulfilled) this.#resolve(this.#outcome);
     else this.#reject?.(this.#outcome);
@@ -348,7 +380,6 @@ function continueOpening() {
 const deadlockDetector = lazy(() => require('./deadlock/detector.js'));
 
 const alreadyCalled = () => {};
-/** A request that is granted at once waits for this: callbacks never run inside request(). */
 /**
  * One call of `request()`: it waits, runs its callback, and releases the lock. The public fields
  * are for backends and for requests made inside the callback. A backend calls granted(), missed(),
@@ -655,11 +686,7 @@ class LockRequest {
   #goOn(result) {
     this.#callback = alreadyCalled;
     if (result === KEEP_HOLDING) return this.openSection();
-    try {
-      if (isObject(result)) return this.openSection().waitFor(result);
-    } catch (error) {
-      return this.#fail(error);
-    }
+    if (isObject(result)) return this.openSection().waitFor(result);
     if (this.#section !== undefined) return this.#section.conclude(true, result);
     return afterRelease(this.end(undefined, true), result);
   }
@@ -687,7 +714,7 @@ class LockRequest {
     const ending =
       this.#section === undefined
         ? this.end(undefined)
-        : this.#section.conclude(true, undefined).ending;
+        : this.#section.release();
     return isPending(ending) ? ending : wasHeld;
   }
 

@@ -126,13 +126,11 @@ describe.each([
   });
 
   test('the result of a callback is let go where then() throws', async () => {
-    const ended = locks.request('a', () => {
-      Promise.prototype.then = () => {
-        throw hostile;
-      };
-      queueMicrotask(() => (Promise.prototype.then = then));
-      return new Promise(() => {});
-    });
+    const result = new Promise(() => {});
+    result.then = () => {
+      throw hostile;
+    };
+    const ended = locks.request('a', () => result);
     await expect(ended).rejects.toBe(hostile);
     expect(locks.isLocked('a')).toBe(false);
   });
