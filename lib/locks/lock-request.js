@@ -711,10 +711,7 @@ class LockRequest {
   release() {
     if (this.#phase !== HOLDING) return false;
     const wasHeld = this.#error === undefined;
-    const ending =
-      this.#section === undefined
-        ? this.end(undefined)
-        : this.#section.release();
+    const ending = this.#section === undefined ? this.end(undefined) : this.#section.release();
     return isPending(ending) ? ending : wasHeld;
   }
 
