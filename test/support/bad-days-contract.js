@@ -229,6 +229,22 @@ function defineServer(engineOf, Kind) {
     await expectKept(all);
   });
 
+  test('silent: a blocked thread continues after its timeout, and keeps its locks', async () => {
+    const engine = engineOf();
+    const locks = engine.open();
+    const held = await locks.acquire('a');
+    await engine.silence();
+    expect(() => locks.requestSync('c', { timeout: 100 }, () => {})).toThrow(
+      expect.objectContaining({ name: 'TimeoutError' }),
+    );
+    engine.resume();
+    await locks.query();
+    expect(held.signal.aborted).toBe(false); // it was not blocked until the end of its session
+    await held.release();
+    expect(await untilFree(locks, 'c')).toBe('granted');
+    await untilEmpty(locks);
+  });
+
   test('silent for long: query() and inspect() reject', async () => {
     const all = await prepare();
     await all.engine.silence();

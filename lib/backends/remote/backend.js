@@ -172,8 +172,11 @@ class SessionRpc {
 
 const NO_ID = -1;
 const CLOSED = 'The lock manager is closed';
-/** How long an exit waits for the cluster; later the lease runs out. */
-const EXIT_WAIT_MS = 1000;
+/**
+ * How long a blocked thread waits for the server at its exit, or after the timeout of a request:
+ * later the session runs out, or the end of the request takes effect.
+ */
+const END_WAIT_MS = 1000;
 /** An answer may wait for a session that begins, and for a watch that is silent. */
 const MIN_ANSWER_MS = 10_000;
 const needRoomTo = createRoomChecks();
@@ -272,11 +275,11 @@ class RemoteBackend {
   #attach() {
     this.#checkOpen();
     if (this.#isAttached) return;
-    this.#isAttached = true;
     const link = new SessionLink(this.#start, (message) => {
       if (this.#isAttached && this.#link === link) this.#onMessage(message);
     });
     this.#link = link;
+    this.#isAttached = true;
     this.#agent.shared = link.shared;
     outside().leaveAfterExit(this); // as the kernel releases locks on this machine
     noteAttached(this);
@@ -378,7 +381,7 @@ class RemoteBackend {
     if (entry === undefined) return;
     let isOver = false;
     this.#end(entry, () => (isOver = true), isTimeout ? 'timedout' : undefined);
-    if (entry.number === this.#waitedFor) this.#block(Infinity, () => isOver);
+    if (entry.number === this.#waitedFor) this.#block(END_WAIT_MS, () => isOver);
   }
 
   /** @param {Request} request */
@@ -460,7 +463,11 @@ class RemoteBackend {
     this.#attach();
     const message = { type: 'holdersOf', name, max };
     if (!isBlocking) return apply(then, this.#call(message), [undefined, () => []]);
-    return this.#rpc.callSync(message, (isAnswered) => this.#block(Infinity, isAnswered));
+    try {
+      return this.#rpc.callSync(message, (isAnswered) => this.#block(END_WAIT_MS, isAnswered));
+    } catch {
+      return []; // the server is silent, which silenceOf() says
+    }
   }
 
   get #isSilentTooLong() {
@@ -499,7 +506,7 @@ class RemoteBackend {
     this.#isClosed = true;
     if (!this.#isAttached) return;
     this.#link.ref(); // until the cluster knows
-    setTimeout(() => this.#link.unref(), EXIT_WAIT_MS).unref();
+    setTimeout(() => this.#link.unref(), END_WAIT_MS).unref();
     this.#link.post({ type: 'close' });
     this.#requests.dropAll(closedError, WAS_CLOSED);
     for (const watch of [...this.#watches.values()]) watch.close();
@@ -511,7 +518,7 @@ class RemoteBackend {
   leave() {
     if (!this.#isClosed) this.#link.post({ type: 'close' });
     this.#isClosed = true;
-    this.#block(EXIT_WAIT_MS, () => this.#link.isOver);
+    this.#block(END_WAIT_MS, () => this.#link.isOver);
   }
 
   /**

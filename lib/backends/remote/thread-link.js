@@ -2,6 +2,7 @@
 
 const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
 const { BUILD } = require('../../build-id.js');
+const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
 const { inContextAtLoad } = require('../../time.js');
 const { outside } = require('../outside.js');
@@ -56,6 +57,7 @@ class ThreadLink {
    * @param {(message: any) => void} onMessage  the last one is `closed`, or `over` with an error
    *   if the thread has ended without that
    * @param {number} [maxStartMs]
+   * @throws DOMException (InvalidStateError) when no thread is left: the next call tries again
    */
   constructor({ file, title, name }, data, onMessage, maxStartMs = MAX_START_MS) {
     const { clone, onCollected, weakly } = outside();
@@ -70,7 +72,13 @@ class ThreadLink {
       transferList: [port2],
       execArgv: [],
     };
-    this.#worker = inContextAtLoad(() => new Worker(packageFile(file), options));
+    try {
+      this.#worker = inContextAtLoad(() => new Worker(packageFile(file), options));
+    } catch (error) {
+      port1.close();
+      const { message } = /** @type {Error} */ (error);
+      throw invalidStateError(`${title} cannot be started: ${message}`);
+    }
     this.#worker.unref();
     this.#worker.on('error', weakly(this.#onError));
     this.#worker.on('exit', weakly(this.#onExit));
