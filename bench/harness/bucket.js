@@ -22,12 +22,20 @@ function makeRoom() {
   };
 }
 
-/** A new directory, of this process alone. */
+/** @type {string[]} of this process alone */
+const directories = [];
+
+/** A new directory, which the end of this process removes. */
 function makeDirectory() {
   const parent = process.env[VARIABLE] ?? parentDirectory();
   const directory = fs.mkdtempSync(path.join(parent, 'holdfast-bench-'));
-  process.on('exit', () => fs.rmSync(directory, { recursive: true, force: true }));
+  if (directories.length === 0) process.on('exit', removeDirectories);
+  directories.push(directory);
   return directory;
+}
+
+function removeDirectories() {
+  for (const directory of directories) fs.rmSync(directory, { recursive: true, force: true });
 }
 
 module.exports = { makeDirectory, makeRoom };

@@ -15,4 +15,15 @@ function openProcessorClock(pid) {
   };
 }
 
-module.exports = { openProcessorClock };
+/** @returns {() => number} the processor time of this thread, in ms */
+function openThreadClock() {
+  const fd = fs.openSync('/proc/thread-self/schedstat');
+  const text = Buffer.alloc(64);
+  return () => {
+    process.cpuUsage(); // the kernel brings the figure up to date, as it does not for a file
+    const length = fs.readSync(fd, text, 0, text.length, 0);
+    return Number(text.toString('latin1', 0, length).split(' ')[0]) / 1e6;
+  };
+}
+
+module.exports = { openProcessorClock, openThreadClock };
