@@ -180,7 +180,7 @@ class PendingRelease {
     return this;
   }
 
-  /** In a microtask of its own: a promise that settles before costs no less. */
+  /** In the microtask of then(): a call at once would cost more. */
   #follow() {
     const promise = this.#outcome;
     this.#state = OPEN;

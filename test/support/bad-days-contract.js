@@ -203,7 +203,7 @@ function defineServer(engineOf, Kind) {
     expect(await holder.query()).toEqual({ held: [], pending: [] });
   }
 
-  /** Waiters enter the queue again. A watch may be the last one that has a session again. */
+  /** Waiters enter the queue again. A watch may be the last to have a session again. */
   async function expectLost({ holder, held, waiting, order, event }) {
     expect(held.signal.reason).toMatchObject(LOST);
     await Promise.all(waiting);

@@ -10,7 +10,7 @@ const { as, describeMembers, STRANGER } = require('./members.js');
 const ENOUGH = 1000;
 const LIBRARY = require.resolve('../../lib/index.js');
 
-/** It opens a manager, whose thread starts at its first use, when it is told to. */
+/** It opens a manager, whose thread starts at its first use, at a line of its input. */
 const PROGRAM = `
   const { openLockManager } = require(${JSON.stringify(LIBRARY)});
   const locks = openLockManager({ url: process.argv[1] });
