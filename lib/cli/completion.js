@@ -150,7 +150,7 @@ const add = (program) =>
         await printNames();
         return;
       }
-      const { createProgram } = require('./program.js'); // with all commands
+      const { createProgram } = require('./full-program.js');
       process.stdout.write((shell === 'bash' ? bashScript : zshScript)(createProgram()));
     });
 

@@ -83,12 +83,12 @@ function toSpawnError(file, error) {
  * The command inherits the descriptors that show the kernel that this process lives. So if this
  * process is killed, the lock stays held for as long as the command runs, as under flock(1).
  * @param {import('holdfast').LockManager} manager
- * @param {import('holdfast').LockHandle} lock
+ * @param {Held} held
  * @param {string[]} command
  * @param {{ close?: boolean, onLoss: 'terminate' | 'continue' }} options
  * @returns {Promise<number>} the exit status
  */
-function runCommand(manager, lock, [file, ...args], { close = false, onLoss }) {
+function runCommand(manager, { lock, request }, [file, ...args], { close = false, onLoss }) {
   const life = close ? [] : lifeDescriptors(manager);
   const env = { ...process.env, HOLDFAST_LOCK: lock.name, HOLDFAST_TOKEN: String(lock.token) };
   return new Promise((resolve, reject) => {
@@ -97,9 +97,10 @@ function runCommand(manager, lock, [file, ...args], { close = false, onLoss }) {
     const endForwarding = forwardSignals(() => child);
     const child = spawn(file, args, { stdio: ['inherit', 'inherit', 'inherit', ...life], env });
     for (const descriptor of life) closeSync(descriptor);
-    lock.signal.addEventListener('abort', () => {
+    request.catch(({ message }) => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       const end = onLoss === 'terminate' ? 'it is ended' : 'it continues without the lock';
-      note(`${printable(lock.signal.reason.message)}; the command is still running: ${end}`);
+      note(`${printable(message)}; the command is still running: ${end}`);
       if (onLoss === 'terminate') child.kill('SIGTERM');
     });
     child.on('error', (error) => {
@@ -168,18 +169,32 @@ function toCommand(words) {
 }
 
 /**
+ * @typedef {object} Held
+ * @property {import('holdfast').Lock} lock
+ * @property {() => void} release
+ * @property {Promise<unknown>} request  rejects if the lock is lost
+ */
+
+/**
+ * As acquire() of the lock manager, without the files that its handle and its signal load: they
+ * take a tenth of the time in which `exec` starts.
  * @param {import('holdfast').LockManager} manager
  * @param {string} name
  * @param {Options} options
- * @returns {Promise<import('holdfast').LockHandle | null>} null: it is taken
+ * @returns {Promise<Held | null>} null: it is taken
  */
 async function acquire(manager, name, { shared, nonblock, timeout, label, priority }) {
   const mode = shared ? 'shared' : 'exclusive';
   // As flock(1) has it, no time to wait at all is the same as not to wait.
-  if (nonblock || timeout === 0)
-    return manager.acquire(name, { mode, label, priority, ifAvailable: true });
+  const wait = nonblock || timeout === 0 ? { ifAvailable: true } : { timeout };
   try {
-    return await manager.acquire(name, { mode, label, priority, timeout });
+    return await new Promise((resolve, reject) => {
+      const request = manager.request(name, { mode, label, priority, ...wait }, (lock) => {
+        if (lock === null) return resolve(null);
+        return new Promise((release) => resolve({ lock, release: () => release(null), request }));
+      });
+      request.catch(reject);
+    });
   } catch (error) {
     if (/** @type {Error} */ (error).name === 'TimeoutError') return null;
     throw error;
@@ -207,9 +222,9 @@ async function exec(name, words, options) {
         'while the command runs on; -o accepts that without this note',
     );
   }
-  const lock = await acquire(manager, name, options);
+  const held = await acquire(manager, name, options);
   const seconds = ((performance.now() - start) / MS_PER_SECOND).toFixed(6);
-  if (lock === null) {
+  if (held === null) {
     if (options.verbose) note(`'${printable(name)}' was not to be had within ${seconds} seconds`);
     process.exitCode = options.conflictExitCode;
   } else {
@@ -217,8 +232,8 @@ async function exec(name, words, options) {
       process.stdout.write(`holdfast: getting lock took ${seconds} seconds\n`);
       process.stdout.write(`holdfast: executing ${printable(command[0])}\n`);
     }
-    process.exitCode = await runCommand(manager, lock, command, options);
-    lock.release();
+    process.exitCode = await runCommand(manager, held, command, options);
+    held.release();
   }
   manager.close();
 }

@@ -70,33 +70,14 @@ function acceptOptionsBefore(program) {
   });
 }
 
-/**
- * In the order of the help text. Each adds its subcommand to the program; one is loaded when it is
- * used, because `exec` may be started often.
- * @type {Record<string, () => { add: (program: Command) => Command }>}
- */
-const COMMANDS = {
-  ls: () => require('./ls.js'),
-  top: () => require('./top.js'),
-  watch: () => require('./watch.js'),
-  graph: () => require('./graph.js'),
-  exec: () => require('./exec.js'),
-  steal: () => require('./steal.js'),
-  wait: () => require('./wait.js'),
-  doctor: () => require('./doctor.js'),
-  share: () => require('./share.js'),
-  dashboard: () => require('./dashboard.js'),
-  trace: () => require('./trace.js'),
-  bench: () => require('./bench.js'),
-  postgres: () => require('./postgres.js'),
-  completion: () => require('./completion.js'),
-};
+/** @typedef {Record<string, () => { add: (program: Command) => Command }>} Commands by name */
 
 /**
+ * @param {Commands} commands  each adds its subcommand to the program
  * @param {string} [only]  the name of the one command that is asked for
  * @returns {Command}
  */
-function createProgram(only = undefined) {
+function createProgram(commands, only = undefined) {
   const program = new Command('holdfast')
     .description('Sees and operates the locks of holdfast: who holds them, who waits, and why.')
     .version(version, '-V, --version', 'print the version')
@@ -105,9 +86,9 @@ function createProgram(only = undefined) {
     .showHelpAfterError('(holdfast COMMAND --help explains the options)')
     .enablePositionalOptions()
     .exitOverride();
-  const isKnown = only !== undefined && Object.hasOwn(COMMANDS, only);
-  const names = isKnown ? [only] : Object.keys(COMMANDS);
-  for (const name of names) addAddressOptions(COMMANDS[name]().add(program)).exitOverride();
+  const isKnown = only !== undefined && Object.hasOwn(commands, only);
+  const names = isKnown ? [only] : Object.keys(commands);
+  for (const name of names) addAddressOptions(commands[name]().add(program)).exitOverride();
   return acceptOptionsBefore(program);
 }
 
@@ -139,13 +120,16 @@ function report(error) {
   process.exitCode = status;
 }
 
-/** @param {string[]} argv  as of process.argv */
-async function run(argv) {
+/**
+ * @param {string[]} argv  as of process.argv
+ * @param {Commands} commands
+ */
+async function run(argv, commands) {
   endWithReader(process.stdout);
   endWithReader(process.stderr);
   process.on('exit', endByHangup);
   try {
-    const program = createProgram(argv[2]);
+    const program = createProgram(commands, argv[2]);
     if (argv.length <= 2) program.help({ error: true });
     await program.parseAsync(argv);
   } catch (error) {

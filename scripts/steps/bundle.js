@@ -399,6 +399,24 @@ class SharedBuild {
 }
 
 /**
+ * The tool uses the package: one instance of it, and of its native part, for the whole process. By
+ * the name of the package it would take Node 2 ms to find.
+ * @type {import('esbuild').Plugin}
+ */
+const USE_PACKAGE = {
+  name: 'the package beside the tool',
+  setup: (build) => {
+    build.onResolve({ filter: /^holdfast(\/|$)/ }, ({ path: name }) => {
+      const [, entry = 'index'] = name.split('/');
+      return { path: `./${entry}.js`, external: true };
+    });
+  },
+};
+
+/** As cli.js requires them. */
+const PARTS_OF_TOOL = ['./exec-program.js', './full-program.js'];
+
+/**
  * @param {string} lib @param {string} dist
  * @param {Record<string, string>} programs  modules by the name of the file that is made
  */
@@ -408,10 +426,10 @@ async function writePrograms(lib, dist, programs) {
     entryPoints: Object.fromEntries(
       Object.entries(programs).map(([file, module]) => [file, path.join(lib, module)]),
     ),
-    // The tool uses the package: one instance of it, and of its native part, for the whole process.
-    external: ['@grpc/grpc-js', 'pg', 'holdfast'],
+    external: ['@grpc/grpc-js', 'pg', ...PARTS_OF_TOOL],
     minify: true,
     outdir: dist,
+    plugins: [PACKAGE, USE_PACKAGE],
   });
 }
 
@@ -542,7 +560,7 @@ const EXAMPLES = [
 
 /** @returns {string} in the format of man(7) */
 function manualPage() {
-  const { createProgram } = require('../../lib/cli/program.js');
+  const { createProgram } = require('../../lib/cli/full-program.js');
   const { MEANINGS } = require('../../lib/cli/exit-status.js');
   const { version } = require('../../package.json');
   const program = createProgram();
@@ -604,7 +622,11 @@ function writeBuilder() {
 async function writeTool() {
   const [lib, dist] = [path.join(ROOT, 'lib'), path.join(ROOT, 'dist')];
   mkdirSync(path.join(dist, 'dashboard'));
-  const tool = { cli: 'cli/holdfast.js' };
+  const tool = {
+    cli: 'cli/holdfast.js',
+    'exec-program': 'cli/exec-program.js',
+    'full-program': 'cli/full-program.js',
+  };
   await Promise.all([writePrograms(lib, dist, tool), writePage(lib, dist)]);
   chmodSync(path.join(dist, 'cli.js'), 0o755);
   writeFileSync(path.join(dist, 'holdfast.1'), manualPage());

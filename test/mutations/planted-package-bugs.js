@@ -158,13 +158,6 @@ const PACKAGE_BUGS = [
     tests: ['test/locks/call-chain.test.js'], // before Node 24
   },
   {
-    name: 'a release that ended later keeps the lock in whose callback it was made',
-    file: 'lib/locks/lock-request.js',
-    from: '    this.ending = undefined; // its',
-    to: '    // its',
-    tests: ['test/locks/call-chain.test.js'], // before Node 24
-  },
-  {
     name: 'a request is taken for an earlier request with its number',
     file: 'lib/locks/deadlock/detector.js',
     from: 'return request !== undefined && this.#watched.has(request) ? request : undefined;',

@@ -72,8 +72,9 @@ class ThreadLink {
       transferList: [port2],
       execArgv: [],
     };
+    const program = packageFile(file);
     try {
-      this.#worker = inContextAtLoad(() => new Worker(packageFile(file), options));
+      this.#worker = inContextAtLoad(() => new Worker(program, options));
     } catch (error) {
       port1.close();
       const { message } = /** @type {Error} */ (error);

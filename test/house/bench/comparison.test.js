@@ -114,7 +114,7 @@ describe('arguments', () => {
 
   test.each([
     [[], /--before must name/],
-    [['--before', '/old', 'nonsense'], /no scenario 'nonsense'; there are uncontended/],
+    [['--before', '/old', 'nonsense'], /no scenario 'nonsense'; there are .*uncontended/],
     [['--before', '/old', '--rounds', 'many'], /--rounds must be a positive number, not 'many'/],
     [['--before', '/old', '--minutes', '0'], /--minutes must be a positive number/],
     [['--before', '/old', '--fast'], /Unknown option '--fast'/],
