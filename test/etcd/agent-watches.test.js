@@ -1,8 +1,8 @@
 'use strict';
 
 const { AgentWatch } = require('../../lib/backends/etcd/agent-watches.js');
-const { Turns } = require('../../lib/backends/etcd/engine.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
+const { StepQueue } = require('../../lib/backends/etcd/step-queue.js');
 const { bytes } = require('../../lib/backends/etcd/transaction.js');
 
 const bucket = new BucketKeys('prefix', 'bucket');
@@ -37,7 +37,7 @@ const grant = (revision) => ({
 });
 
 let notices;
-let turns;
+let steps;
 let session;
 /** @param {object} [options] */
 function open(options) {
@@ -46,12 +46,14 @@ function open(options) {
     hasMissed: false,
     ...options,
   });
-  void turns.hold(() => watch.begin());
+  void steps.run(() => watch.begin());
   return watch;
 }
 beforeEach(() => {
   notices = [];
-  turns = new Turns();
+  steps = new StepQueue((error) => {
+    throw error;
+  });
   session = new FakeSession();
 });
 
@@ -60,7 +62,7 @@ const turn = () => new Promise(setImmediate);
 test('calls after a watch wait for the answer to it', async () => {
   open();
   const done = [];
-  turns.after(() => done.push('after it'));
+  steps.add(async () => void done.push('after it'));
   await turn();
   done.push('answered');
   session.answer();
@@ -79,7 +81,7 @@ test('a watch sees all after what was read before it, wherever its stream breaks
 
 test('a watch whose read was refused holds up nothing, begins later, and has missed something', async () => {
   open({ retryMs: 1 });
-  const done = new Promise((resolve) => turns.after(resolve));
+  const done = steps.run(async () => {});
   const { answer } = session;
   session.refuse(new Error('no right'));
   await done;

@@ -12,6 +12,7 @@ const { describe } = require('./etcd-errors.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('./keys.js');
 const { EtcdRequest, NameLock, WAITING, toPriority, wouldSelfDeadlock } = require('./name-lock.js');
 const { Session } = require('./session.js');
+const { StepQueue } = require('./step-queue.js');
 const { get, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('../remote/lock-session.js').OwnRequest} OwnRequest */
@@ -19,45 +20,6 @@ const { get, getAll, keyValuesOf, textOf } = require('./transaction.js');
 /** @typedef {import('../remote/lock-session.js').Session} RemoteSession */
 /** @typedef {import('../remote/lock-session.js').SessionHost} SessionHost */
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
-
-/** Actions of an agent in the order of its calls: a held turn ends before the next action. */
-class Turns {
-  #isHeld = false;
-  /** @type {(() => void)[]} */
-  #actions = [];
-
-  /** @param {() => void} action */
-  after(action) {
-    this.#actions.push(action);
-    this.#run();
-  }
-
-  /**
-   * @template T
-   * @param {() => Promise<T>} action
-   * @returns {Promise<T>}
-   */
-  hold(action) {
-    return new Promise((resolve, reject) => {
-      this.after(() => {
-        this.#isHeld = true;
-        const release = () => {
-          this.#isHeld = false;
-          this.#run();
-        };
-        const done = action();
-        done.then(release, release);
-        done.then(resolve, reject);
-      });
-    });
-  }
-
-  #run() {
-    while (!this.#isHeld && this.#actions.length > 0) {
-      /** @type {() => void} */ (this.#actions.shift())();
-    }
-  }
-}
 
 /**
  * A session with etcd.
@@ -67,7 +29,10 @@ class EtcdSession {
   #engine;
   #session;
   #host;
-  #turns = new Turns();
+  /** The actions of the agent, in the order of its calls. */
+  #steps = new StepQueue((error) => {
+    throw error;
+  });
   /** @type {Map<string, NameLock>} */
   #names = new Map();
   /** @type {Map<number, EtcdRequest>} */
@@ -125,7 +90,7 @@ class EtcdSession {
   enter(request) {
     const own = new EtcdRequest(request);
     this.#requests.set(own.number, own);
-    this.#turns.after(() => {
+    this.#steps.add(async () => {
       if (!this.isOver) this.#nameOf(own.name).enter(own);
     });
   }
@@ -138,14 +103,14 @@ class EtcdSession {
     const own = this.#requests.get(number);
     if (own === undefined) return;
     own.isEnding = true;
-    this.#turns.after(() => {
+    this.#steps.add(async () => {
       if (!this.isOver && this.#requests.get(number) === own) this.#nameOf(own.name).end(own, why);
     });
   }
 
   /** @param {RemoteRequest} request */
   watchContention({ number }) {
-    this.#turns.after(() => {
+    this.#steps.add(async () => {
       const own = this.#requests.get(number);
       if (own !== undefined && !this.isOver) this.#nameOf(own.name).watchContention(own);
     });
@@ -155,7 +120,7 @@ class EtcdSession {
   changePriority({ number, message }) {
     const own = this.#requests.get(number);
     if (own === undefined) return;
-    this.#turns.after(() => {
+    this.#steps.add(async () => {
       if (!this.isOver && this.#requests.get(number) === own)
         this.#nameOf(own.name).changePriority(own, toPriority(message));
     });
@@ -166,7 +131,7 @@ class EtcdSession {
    * @param {number} min
    */
   async isLocked(name, min) {
-    await new Promise((resolve) => this.#turns.after(() => resolve(undefined)));
+    await this.#steps.run(async () => {});
     const { exclusive, shared } = await this.#nameOf(name).countHolders();
     return exclusive > 0 || shared >= min;
   }
@@ -189,7 +154,7 @@ class EtcdSession {
   /** With everything that this agent has asked for before, and with nothing that it asks later. */
   inspect() {
     const { bucket } = this.#engine;
-    return this.#turns.hold(async () => {
+    return this.#steps.run(async () => {
       const names = [...this.#names.values()];
       await Promise.all(names.map((name) => name.after(async () => {})));
       const { responses } = await this.#session.read([getAll(bucket.root)]);
@@ -219,7 +184,7 @@ class EtcdSession {
     const options = { name, hasMissed };
     const watch = new AgentWatch(this.#engine.bucket, this.#session, post, options);
     this.#watches.set(id, watch);
-    void this.#turns.hold(() => watch.begin());
+    void this.#steps.run(() => watch.begin());
   }
 
   /** @param {number} id */
@@ -327,4 +292,4 @@ function openSession(options, agent, { post, state }) {
   return new LockSession(new EtcdEngine(options, agent), post, state);
 }
 
-module.exports = { Turns, describe, openSession };
+module.exports = { describe, openSession };

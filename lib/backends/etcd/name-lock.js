@@ -290,20 +290,17 @@ class NameLock {
   }
 
   /**
-   * After everything that was asked for before.
+   * After everything that was requested before.
    * @template T
    * @param {() => Promise<T>} action
-   * @returns {Promise<T>}
    */
   after(action) {
-    return new Promise((resolve, reject) => {
-      this.#steps.add(() => action().then(resolve, reject));
-    });
+    return this.#steps.run(action);
   }
 
   /** @returns {Promise<{ exclusive: number, shared: number }>} holders */
   countHolders() {
-    return this.after(async () => {
+    return this.#steps.run(async () => {
       const { responses } = await this.#session.read([countOf(this.#keys.held)]);
       return this.#toHolders(responses[0]);
     });

@@ -4,26 +4,23 @@
 const MAX_BATCH = 100;
 /** And 1.5 MiB; the rest is for what else is in it. */
 const MAX_BYTES = 1_000_000;
-/** How many steps that are done are kept: to remove each one separately would move all others. */
-const MAX_DONE = 64;
 
 /** @typedef {{ action: (items: any[]) => Promise<void>, items: any[] }} Step */
 
 /** Runs steps one after the other. */
 class StepQueue {
-  /** @type {Step[]} */
-  #steps = [];
-  /** So many of them were begun. */
-  #begun = 0;
-  #isRunning = false;
+  /** That have not ended, in their order. @type {Set<Step>} */
+  #steps = new Set();
+  /** @type {Step | undefined} until it begins */
+  #last;
   #onError;
   #onIdle;
 
   /**
    * @param {(error: unknown) => void} onError  a step has failed; the next one still runs
-   * @param {() => void} onIdle  there are no more
+   * @param {() => void} [onIdle]  there are no more
    */
-  constructor(onError, onIdle) {
+  constructor(onError, onIdle = () => {}) {
     this.#onError = onError;
     this.#onIdle = onIdle;
   }
@@ -40,41 +37,41 @@ class StepQueue {
    * @param {T} item
    */
   addTo(action, item) {
-    const last = this.#begun < this.#steps.length ? this.#steps.at(-1) : undefined;
-    if (last?.action === action) last.items.push(item);
+    if (this.#last?.action === action) this.#last.items.push(item);
     else this.#add({ action, items: [item] });
+  }
+
+  /**
+   * Adds a step whose result is for the caller, also if it fails.
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  run(action) {
+    return new Promise((resolve, reject) => {
+      this.add(() => action().then(resolve, reject));
+    });
   }
 
   /** @param {Step} step */
   #add(step) {
-    this.#steps.push(step);
-    if (!this.#isRunning) this.#run();
+    this.#steps.add(step);
+    this.#last = step;
+    if (this.#steps.size === 1) void this.#run();
   }
 
   async #run() {
-    this.#isRunning = true;
-    while (this.#begun < this.#steps.length) {
-      this.#begun += 1;
-      await this.#do(this.#steps[this.#begun - 1]);
-      if (this.#begun === this.#steps.length || this.#begun === MAX_DONE) this.#forgetDone();
+    // With the steps that are added meanwhile.
+    for (const step of this.#steps) {
+      if (this.#last === step) this.#last = undefined;
+      try {
+        await step.action(step.items);
+      } catch (error) {
+        this.#onError(error);
+      }
+      this.#steps.delete(step);
     }
-    this.#isRunning = false;
     this.#onIdle();
-  }
-
-  /** There may always be a next one. */
-  #forgetDone() {
-    this.#steps = this.#steps.slice(this.#begun);
-    this.#begun = 0;
-  }
-
-  /** @param {Step} step */
-  async #do({ action, items }) {
-    try {
-      await action(items);
-    } catch (error) {
-      this.#onError(error);
-    }
   }
 }
 
