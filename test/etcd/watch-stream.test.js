@@ -58,7 +58,7 @@ let client;
 let watches;
 beforeEach(() => {
   client = new FakeClient();
-  watches = new WatchStream(client);
+  watches = new WatchStream(client, { reconnects: 0, events: 0, messages: 0, gaps: 0 });
 });
 afterEach(() => watches.close());
 

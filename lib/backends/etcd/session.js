@@ -21,42 +21,28 @@ const { WatchStream } = require('./watch-stream.js');
  * of its requests.
  */
 class EntryOrder {
-  /** @type {{ isDone: boolean, resume: () => void }[]} oldest first */
-  #pending = [];
+  /** Resolves when all answers so far are settled. @type {Promise<unknown>} */
+  #settled = Promise.resolve();
 
   /**
-   * Settles like the answer, and not before those that were sent earlier.
+   * Settles like the answer, and not before the answers to requests that were sent earlier.
    * @template T
    * @param {Promise<T>} answer
    * @returns {Promise<T>}
    */
   async pass(answer) {
-    const entry = { isDone: false, resume() {} };
-    this.#pending.push(entry);
-    try {
-      return await answer;
-    } finally {
-      entry.isDone = true;
-      if (this.#pending[0] === entry) this.#resumeFirst();
-      else await new Promise((resolve) => (entry.resume = () => resolve(undefined)));
-    }
-  }
-
-  #resumeFirst() {
-    while (this.#pending[0]?.isDone) this.#pending.shift()?.resume();
+    const earlier = this.#settled;
+    this.#settled = Promise.allSettled([earlier, answer]).then(() => {}); // keeps no results
+    await earlier;
+    return await answer;
   }
 }
-
-/**
- * @typedef {object} OwnKey  the session's own key
- * @property {string} key
- * @property {string} lease
- */
 
 /** The compare guard of a session (S1): the revision at which its own key was written last. */
 class SessionGuard {
   #calls;
-  #sessionKey;
+  #key;
+  #lease;
   #abandon;
   #revision = '0';
   /** The value of the key. */
@@ -66,12 +52,14 @@ class SessionGuard {
 
   /**
    * @param {SessionCalls} calls
-   * @param {OwnKey} sessionKey
+   * @param {string} key  the session's own one
+   * @param {string} lease
    * @param {() => void} abandon  the session: its key is not what it was
    */
-  constructor(calls, sessionKey, abandon) {
+  constructor(calls, key, lease, abandon) {
     this.#calls = calls;
-    this.#sessionKey = sessionKey;
+    this.#key = key;
+    this.#lease = lease;
     this.#abandon = abandon;
   }
 
@@ -112,16 +100,15 @@ class SessionGuard {
    * @param {string} guard
    */
   async #write(guard) {
-    const { key, lease } = this.#sessionKey;
     const backoff = new Backoff();
     for (;;) {
       this.#calls.checkLives();
       try {
         const answer = await this.#calls.repeat('KV', 'Txn', {
-          compare: [isChangedAt(key, guard)],
+          compare: [isChangedAt(this.#key, guard)],
           // Nested like the changes, so that the cluster takes it where it takes them.
-          success: [nested([], [put(key, this.#value, lease)])],
-          failure: [get(key)],
+          success: [nested([], [put(this.#key, this.#value, this.#lease)])],
+          failure: [get(this.#key)],
         });
         if (answer.succeeded) this.adopt(answer.header.revision);
         else this.read(answer.responses[0].response_range.kvs, guard);
@@ -221,9 +208,6 @@ class RequestIds {
 /** The lease of the overtakes lasts so long: they are forgotten that time after the last one. */
 const LASTING_S = 3600;
 
-/** Whether a change was made cannot be found out: the cluster refuses to be read. */
-class Unknowable extends Error {}
-
 /**
  * A lease of the cluster, and all that hangs on it.
  *
@@ -249,6 +233,8 @@ class Session {
   watches;
   /** Of all changes in a bucket: thousands of them must not keep grants waiting. */
   bucketWatches;
+  /** Of both streams. */
+  watchCounts = { reconnects: 0, events: 0, messages: 0, gaps: 0 };
   entries = new EntryOrder();
 
   /**
@@ -262,8 +248,8 @@ class Session {
     this.#ttlMs = ttlMs;
     this.#host = host;
     this.#calls = new SessionCalls(client, ttlMs);
-    this.watches = new WatchStream(client);
-    this.bucketWatches = new WatchStream(client);
+    this.watches = new WatchStream(client, this.watchCounts);
+    this.bucketWatches = new WatchStream(client, this.watchCounts);
     this.#lease = new Lease(this.#calls, ttlMs, {
       onTick: () => {
         this.watches.check();
@@ -274,8 +260,7 @@ class Session {
     });
     this.leaseId = toLeaseId(this.#lease.id);
     this.#sessionKey = keys.sessionKey(this.leaseId);
-    const sessionKey = { key: this.#sessionKey, lease: this.lease };
-    this.#guard = new SessionGuard(this.#calls, sessionKey, () => this.abandon());
+    this.#guard = new SessionGuard(this.#calls, this.#sessionKey, this.lease, () => this.abandon());
     this.ids = new RequestIds(this.leaseId);
   }
 
@@ -299,18 +284,6 @@ class Session {
 
   get counts() {
     return this.#calls.counts;
-  }
-
-  /** Of both streams. */
-  get watchCounts() {
-    const own = this.watches.counts;
-    const { reconnects, events, messages, gaps } = this.bucketWatches.counts;
-    return {
-      reconnects: own.reconnects + reconnects,
-      events: own.events + events,
-      messages: own.messages + messages,
-      gaps: own.gaps + gaps,
-    };
   }
 
   /**
@@ -400,13 +373,12 @@ class Session {
       const { succeeded, responses } = answer.responses[0].response_txn;
       return { revision: answer.header.revision, succeeded, responses };
     } catch (error) {
-      if (error instanceof Unknowable) return this.complete(Promise.reject(error));
       if (error instanceof SessionLost) throw error;
       const { isInDoubt, isFinal, isLeaseGone, isForSpace } = /** @type {EtcdError} */ (error);
       if (isLeaseGone) this.#lasting.untilMs = 0; // perhaps that one
       if (isForSpace) return this.#findMade(/** @type {EtcdError} */ (error), recover);
       if (isFinal !== false || isLeaseGone) throw error;
-      return isInDoubt ? this.complete(this.#findOut(guard, recover)) : undefined;
+      return isInDoubt ? this.#findOut(guard, recover) : undefined;
     }
   }
 
@@ -429,9 +401,7 @@ class Session {
   async #findOut(guard, recover) {
     this.counts.inDoubt += 1;
     await this.#guard.moveFrom(guard);
-    return recover().catch((error) => {
-      throw error instanceof EtcdError ? new Unknowable() : error;
-    });
+    return this.#complete(recover());
   }
 
   /**
@@ -441,7 +411,7 @@ class Session {
    * @throws the refusal, where the change was not made (rejects)
    */
   async #findMade(refusal, recover) {
-    const found = await this.complete(recover());
+    const found = await this.#complete(recover());
     if (found === undefined || found.succeeded === false) throw refusal;
     return found;
   }
@@ -452,11 +422,11 @@ class Session {
    * @param {Promise<T>} completion
    * @returns {Promise<T>}
    */
-  async complete(completion) {
+  async #complete(completion) {
     try {
       return await completion;
     } catch (error) {
-      if (!(error instanceof EtcdError) && !(error instanceof Unknowable)) throw error;
+      if (!(error instanceof EtcdError)) throw error;
       this.abandon();
       throw new SessionLost();
     }

@@ -128,11 +128,15 @@ class WatchStream {
   #probe = 0;
   /** @type {Map<number, Subscription>} */
   #subscriptions = new Map();
-  counts = { reconnects: 0, events: 0, messages: 0, gaps: 0 };
+  #counts;
 
-  /** @param {EtcdClient} client */
-  constructor(client) {
+  /**
+   * @param {EtcdClient} client
+   * @param {{ reconnects: number, events: number, messages: number, gaps: number }} counts
+   */
+  constructor(client, counts) {
     this.#client = client;
+    this.#counts = counts;
   }
 
   /** @param {Watched} watched */
@@ -208,7 +212,7 @@ class WatchStream {
 
   /** @param {object} message */
   #write(message) {
-    this.counts.messages += 1;
+    this.#counts.messages += 1;
     this.#stream.write(message);
   }
 
@@ -259,7 +263,7 @@ class WatchStream {
 
   /** @param {any} stream */
   #reopen(stream) {
-    this.counts.reconnects += 1;
+    this.#counts.reconnects += 1;
     this.#stream = undefined;
     stream.cancel();
     this.#openLater();
@@ -283,7 +287,7 @@ class WatchStream {
     if (subscription === undefined) return;
     if (response.canceled) this.#onCanceled(subscription, response);
     else if (response.created) subscription.onCreated(response.header.revision);
-    this.counts.events += response.events.length;
+    this.#counts.events += response.events.length;
     subscription.onEvents(response.events);
   }
 
@@ -303,7 +307,7 @@ class WatchStream {
    */
   #onCanceled(subscription, response) {
     if (response.compact_revision !== '0') {
-      this.counts.gaps += 1;
+      this.#counts.gaps += 1;
       subscription.hasGap = true;
       subscription.next = '0';
       // The server knows the number of a watch that it has ended, and refuses it.
