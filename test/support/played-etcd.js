@@ -174,7 +174,8 @@ class PlayedSession {
     this.leaseId = toLeaseId(lease);
     this.ids = new RequestIds(this.leaseId);
     const note = (what) => (request) => this.notices.push(`${what} ${request.number}`);
-    this.lock = new NameLock(NAME, /** @type {any} */ (this), bucket, {
+    /** @type {any} */
+    const host = {
       onGranted: note('granted'),
       onQueued: note('queued'),
       onOvertaken() {},
@@ -182,10 +183,11 @@ class PlayedSession {
       onFailed: note('failed'),
       onContentionChanged: ({ number }, priority) => this.notices.push(`${priority} for ${number}`),
       onLost: note('lost'),
-      onEnded: ({ number }, loss) =>
+      onLeft: ({ number }, loss) =>
         this.notices.push(loss === undefined ? `ended ${number}` : `ended ${number} ${loss}`),
       onIdle() {},
-    });
+    };
+    this.lock = new NameLock(NAME, /** @type {any} */ (this), bucket, host);
     const own = bucket.notifications(this.leaseId);
     etcd.listeners.push((key, value, revision) => {
       const request = this.ids.find(key.slice(own.length));

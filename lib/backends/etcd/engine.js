@@ -35,8 +35,8 @@ class EtcdSession {
   });
   /** @type {Map<string, NameLock>} */
   #names = new Map();
-  /** @type {Map<number, EtcdRequest>} */
-  #requests = new Map();
+  /** @type {WeakMap<RemoteRequest, EtcdRequest>} */
+  #requests = new WeakMap();
   /** @type {Map<number, AgentWatch>} */
   #watches = new Map();
 
@@ -89,40 +89,46 @@ class EtcdSession {
   /** @param {RemoteRequest} request */
   enter(request) {
     const own = new EtcdRequest(request);
-    this.#requests.set(own.number, own);
-    this.#steps.add(async () => {
-      if (!this.isOver) this.#nameOf(own.name).enter(own);
-    });
+    this.#requests.set(request, own);
+    this.#ofName(request, (name) => name.enter(own));
   }
 
   /**
    * @param {RemoteRequest} request
    * @param {'timedout' | undefined} why
    */
-  leave({ number }, why) {
-    const own = this.#requests.get(number);
-    if (own === undefined) return;
+  leave(request, why) {
+    const own = this.#find(request);
     own.isEnding = true;
-    this.#steps.add(async () => {
-      if (!this.isOver && this.#requests.get(number) === own) this.#nameOf(own.name).end(own, why);
-    });
+    this.#ofName(request, (name) => name.end(own, why));
   }
 
   /** @param {RemoteRequest} request */
-  watchContention({ number }) {
-    this.#steps.add(async () => {
-      const own = this.#requests.get(number);
-      if (own !== undefined && !this.isOver) this.#nameOf(own.name).watchContention(own);
-    });
+  watchContention(request) {
+    this.#ofName(request, (name) => name.watchContention(this.#find(request)));
   }
 
   /** @param {RemoteRequest} request */
-  changePriority({ number, message }) {
-    const own = this.#requests.get(number);
-    if (own === undefined) return;
+  changePriority(request) {
+    const priority = toPriority(request.message);
+    this.#ofName(request, (name) => name.changePriority(this.#find(request), priority));
+  }
+
+  /**
+   * A request of this session, perhaps over.
+   * @param {RemoteRequest} request
+   */
+  #find(request) {
+    return /** @type {EtcdRequest} */ (this.#requests.get(request));
+  }
+
+  /**
+   * @param {RemoteRequest} request
+   * @param {(name: NameLock) => void} action  after the earlier actions of the agent
+   */
+  #ofName({ name }, action) {
     this.#steps.add(async () => {
-      if (!this.isOver && this.#requests.get(number) === own)
-        this.#nameOf(own.name).changePriority(own, toPriority(message));
+      if (!this.isOver) action(this.#nameOf(name));
     });
   }
 
@@ -166,11 +172,11 @@ class EtcdSession {
    * @param {RemoteRequest} request
    * @param {OwnRequest[]} others  of its thread
    */
-  async wouldSelfDeadlock({ number }, others) {
-    const request = this.#requests.get(number);
-    if (request === undefined || request.phase !== WAITING) return false;
+  async wouldSelfDeadlock(request, others) {
+    const waiting = this.#find(request);
+    if (waiting.phase !== WAITING) return false;
     const own = new Set(others.map((it) => toRequestId(toLeaseId(it.session), it.number)));
-    return wouldSelfDeadlock(this.#session, this.#engine.bucket, request, own);
+    return wouldSelfDeadlock(this.#session, this.#engine.bucket, waiting, own);
   }
 
   /**
@@ -209,29 +215,14 @@ class EtcdSession {
   #nameOf(name) {
     const known = this.#names.get(name);
     if (known !== undefined) return known;
-    const host = this.#host;
-    const made = new NameLock(name, this.#session, this.#engine.bucket, {
-      onGranted: ({ request, token }) => host.onGranted(request, token),
-      onQueued: ({ request }) => host.onQueued(request),
-      onOvertaken: ({ request }) => host.onOvertaken(request),
-      onMissed: (it) => host.onMissed(this.#forget(it)),
-      onFailed: (it, error) => host.onFailed(this.#forget(it), error),
-      onContentionChanged: ({ request }, priority) => host.onContentionChanged(request, priority),
-      onLost: (it, reason) => host.onLost(this.#forget(it), reason),
-      onEnded: (it, loss) => host.onLeft(this.#forget(it), loss),
-      onIdle: () => {
-        made.close();
-        if (this.#names.get(name) === made) this.#names.delete(name);
-      },
-    });
+    const onIdle = () => {
+      made.close();
+      if (this.#names.get(name) === made) this.#names.delete(name);
+    };
+    const host = { ...this.#host, onIdle };
+    const made = new NameLock(name, this.#session, this.#engine.bucket, host);
     this.#names.set(name, made);
     return made;
-  }
-
-  /** @param {EtcdRequest} own */
-  #forget(own) {
-    if (this.#requests.get(own.number) === own) this.#requests.delete(own.number);
-    return own.request;
   }
 }
 

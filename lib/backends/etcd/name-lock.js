@@ -28,12 +28,12 @@ const {
   textOf,
 } = require('./transaction.js');
 
+/** @typedef {import('../remote/lock-session.js').RemoteRequest} RemoteRequest */
+/** @typedef {import('../remote/lock-session.js').SessionHost} SessionHost */
 /** @typedef {import('../remote/request-table.js').RequestMessage} RequestMessage */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./keys.js').RequestClass} RequestClass */
 /** @typedef {import('./session.js').Session} Session */
-/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
-/** @typedef {import('../../task-priority.js').TaskPriority} TaskPriority */
 
 /** @typedef {'timedout' | 'expired' | undefined} Why  a request ends */
 /** @typedef {{ request: EtcdRequest, why: Why }} End */
@@ -63,16 +63,16 @@ class EtcdRequest {
   holdTimer = undefined;
   id = '';
 
-  /** @param {{ message: RequestMessage }} request */
-  constructor(request) {
-    const { number, name, mode, steal, since, extras } = request.message;
-    this.request = /** @type {import('../remote/lock-session.js').RemoteRequest} */ (request);
+  /** @param {RemoteRequest} remote */
+  constructor(remote) {
+    const { number, name, mode, steal, since, extras } = remote.message;
+    this.remote = remote;
     this.number = number;
     this.name = name;
-    this.maxPending = this.request.maxPending;
+    this.maxPending = remote.maxPending;
     this.steal = steal;
     const { holdLimit = 0, limit = 0, label = '', callSite = '', enclosing = null } = extras ?? {};
-    this.priority = toPriority(request.message);
+    this.priority = toPriority(remote.message);
     this.holdLimit = holdLimit;
     this.limit = limit;
     /** @type {RequestClass} */
@@ -95,19 +95,6 @@ class EtcdRequest {
 /** @param {RequestMessage} message */
 const toPriority = ({ extras }) =>
   extras?.priority === undefined ? DEFAULT_PRIORITY : PRIORITY_RANK[extras.priority];
-
-/**
- * @typedef {object} NameHost  the events of a name
- * @property {(request: EtcdRequest) => void} onGranted
- * @property {(request: EtcdRequest) => void} onQueued
- * @property {(request: EtcdRequest) => void} onOvertaken
- * @property {(request: EtcdRequest) => void} onMissed
- * @property {(request: EtcdRequest, error: unknown) => void} onFailed
- * @property {(request: EtcdRequest, priority: TaskPriority | null) => void} onContentionChanged
- * @property {(request: EtcdRequest, reason: LockLossReason) => void} onLost
- * @property {(request: EtcdRequest, loss: LockLossReason | undefined) => void} onEnded
- * @property {() => void} onIdle  nothing waits or holds
- */
 
 /** @typedef {import('./bucket-view.js').StoredRequest} StoredRequest */
 
@@ -241,7 +228,7 @@ class NameLock {
    * @param {string} name
    * @param {Session} session
    * @param {BucketKeys} bucket
-   * @param {NameHost} host
+   * @param {SessionHost & { onIdle: () => void }} host  onIdle: nothing waits or holds
    */
   constructor(name, session, bucket, host) {
     this.#session = session;
@@ -345,7 +332,7 @@ class NameLock {
     if (request.phase !== HELD) return;
     this.#contention ??= new Contention(this.#bucket, this.#keys, this.#session, {
       addStep: (step) => this.#steps.add(step),
-      onChange: (holder, priority) => this.#host.onContentionChanged(holder, priority),
+      onChange: ({ remote }, priority) => this.#host.onContentionChanged(remote, priority),
     });
     this.#contention.add(request);
   }
@@ -516,7 +503,7 @@ class NameLock {
     } else {
       this.#session.ids.free(request);
       request.phase = OVER;
-      if (!request.isEnding) this.#host.onMissed(request);
+      if (!request.isEnding) this.#host.onMissed(request.remote);
     }
   }
 
@@ -536,7 +523,7 @@ class NameLock {
       for (const request of requests) {
         this.#session.ids.retire(request); // perhaps the cluster has something of it
         request.phase = OVER;
-        if (!request.isEnding) this.#host.onFailed(request, error);
+        if (!request.isEnding) this.#host.onFailed(request.remote, error);
       }
       return undefined;
     }
@@ -878,8 +865,9 @@ class NameLock {
     this.#forget(request);
     const expired = phase === HELD && why === 'expired' ? 'expired' : undefined;
     const loss = isStolen ? 'stolen' : expired;
-    if (why === 'expired' && !request.isEnding) this.#host.onLost(request, loss ?? 'expired');
-    else this.#host.onEnded(request, loss);
+    if (why === 'expired' && !request.isEnding)
+      this.#host.onLost(request.remote, loss ?? 'expired');
+    else this.#host.onLeft(request.remote, loss);
   }
 
   /** @param {EtcdRequest} request */
@@ -903,7 +891,7 @@ class NameLock {
       const waiting = this.#waiting[request.priority].add(request);
       if (waiting.size === 1) this.#checkLater();
     }
-    for (const request of requests) this.#host.onQueued(request);
+    for (const request of requests) this.#host.onQueued(request.remote);
     for (const request of requests) this.#holdIfEarly(request);
   }
 
@@ -924,7 +912,8 @@ class NameLock {
     request.phase = HELD;
     request.token = revision;
     this.#heads = restBehind(request, this.#heads) ?? [];
-    if (!request.isEnding) this.#host.onGranted(request); // otherwise a step follows that releases
+    // Otherwise a step follows that releases.
+    if (!request.isEnding) this.#host.onGranted(request.remote, revision);
     if (request.stolenToken === revision) this.#lose(request);
     else this.#limitHold(request);
   }
@@ -958,8 +947,8 @@ class NameLock {
     this.#session.ids.free(request);
     this.#forget(request);
     request.isStolen = true;
-    if (request.isEnding) this.#host.onEnded(request, 'stolen');
-    else this.#host.onLost(request, 'stolen');
+    if (request.isEnding) this.#host.onLeft(request.remote, 'stolen');
+    else this.#host.onLost(request.remote, 'stolen');
   }
 
   /** A steal by this session: its notices come later. @param {string} token */
@@ -1224,7 +1213,7 @@ class NameLock {
 
   /** The requests with that priority for which a thread is blocked. @param {number} priority */
   #blockedFor(priority) {
-    return [...this.#waiting[priority]].filter(({ request }) => request.findOwn !== undefined);
+    return [...this.#waiting[priority]].filter(({ remote }) => remote.findOwn !== undefined);
   }
 
   /**
@@ -1233,7 +1222,9 @@ class NameLock {
    */
   #watchOvertakes(priority) {
     if (this.#blockedFor(priority).length === 0) return [];
-    const check = () => this.#blockedFor(priority).forEach((it) => this.#host.onOvertaken(it));
+    const check = () => {
+      for (const { remote } of this.#blockedFor(priority)) this.#host.onOvertaken(remote);
+    };
     return this.#keys.above(priority).map((range) => {
       const subscription = this.#session.watches.add({
         ...range,
