@@ -1,7 +1,7 @@
 'use strict';
 
 const { toInspection } = require('../../lib/backends/etcd/bucket-view.js');
-const { BucketEvents } = require('../../lib/backends/etcd/agent-watches.js');
+const { AgentWatch } = require('../../lib/backends/etcd/agent-watches.js');
 const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
 const { bytes } = require('../../lib/backends/etcd/transaction.js');
 
@@ -18,9 +18,11 @@ let notices;
 let events;
 beforeEach(async () => {
   notices = [];
-  events = new BucketEvents(bucket, undefined, (some) => notices.push(...some));
   const read = async () => ({ revision: '0', responses: [{ response_range: { kvs: [] } }] });
-  await events.begin({ read, bucketWatches: { add: () => ({ cancel() {} }) } });
+  const session = { read, bucketWatches: { add: () => ({ cancel() {} }) } };
+  const options = { name: undefined, hasMissed: false };
+  events = new AgentWatch(bucket, session, (some) => notices.push(...some), options);
+  await events.begin();
 });
 
 const put = (key, value, revision) => ({ isPut: true, key, value, revision });

@@ -38,58 +38,82 @@ const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
  * @property {Set<string>} closed  sessions that ended in order
  */
 
+/** How long after a refusal of its first read a watch is tried again. */
+const RETRY_MS = 1000;
+
 /**
- * The events of the locks of a bucket, derived from the changes of its keys. All keys that one
- * change has touched have the same revision: so a release differs from a steal or a death.
+ * A watch of an agent, in one of its sessions: the events of the locks of a bucket, derived from
+ * the changes of its keys. All keys that one change has touched have the same revision: so a
+ * release differs from a steal or a death.
  */
-class BucketEvents {
+class AgentWatch {
   #bucket;
+  #session;
   #name;
   #post;
+  #retryMs;
   /** @type {Map<string, SessionInfo>} by lease */
   #sessions = new Map();
   /** @type {Map<string, OvertakeLog>} by encoded name, of those in which one has overtaken since */
   #logs = new Map();
   /** @type {Map<string, number>} of held locks, by id: how often each was overtaken, if it was */
   #overtakes = new Map();
-  #lost = 0;
+  /** Some events are missing (1); their number is unknown. */
+  #lost;
   /** @type {{ cancel: () => void } | undefined} */
   #subscription;
   #isClosed = false;
 
   /**
    * @param {BucketKeys} bucket
-   * @param {string | undefined} name  undefined: all
+   * @param {Session} session
    * @param {(events: LockEvent[]) => void} post
+   * @param {{ name: string | undefined, hasMissed: boolean, retryMs?: number }} options  name:
+   *   undefined: all; hasMissed: what happened before
    */
-  constructor(bucket, name, post) {
+  constructor(bucket, session, post, { name, hasMissed, retryMs = RETRY_MS }) {
     this.#bucket = bucket;
+    this.#session = session;
     this.#name = name;
     this.#post = post;
+    this.#lost = hasMissed ? 1 : 0;
+    this.#retryMs = retryMs;
   }
 
   /**
-   * Resolves when it sees all events from then on: all after the revision at which the sessions
-   * were read. The answer to a watch "from now on" does not name its revision (since etcd 3.4.38,
-   * 3.5.22 and 3.6.2). If the stream broke then, some events would be missing.
-   * @param {Session} session
-   * @param {() => void} onGap  events were compacted away: it has to begin anew
+   * Resolves when it sees all events from then on, or cannot begin yet: all after the revision at
+   * which the sessions were read. The answer to a watch "from now on" does not name its revision
+   * (since etcd 3.4.38, 3.5.22 and 3.6.2). If the stream broke then, some events would be missing.
    */
-  async begin(session, onGap) {
+  async begin() {
+    if (this.#isClosed || this.#session.isOver) return;
     const { root, sessions } = this.#bucket;
-    const { revision, responses } = await session.read([getAll(sessions)]);
-    if (this.#isClosed) return;
-    for (const { key, value } of keyValuesOf(responses[0])) {
-      this.#learn(textOf(key), Buffer.from(value).toString('utf8'));
+    try {
+      const { revision, responses } = await this.#session.read([getAll(sessions)]);
+      if (this.#isClosed) return;
+      for (const { key, value } of keyValuesOf(responses[0])) {
+        this.#learn(textOf(key), Buffer.from(value).toString('utf8'));
+      }
+      this.#subscription = this.#session.bucketWatches.add({
+        key: root,
+        end: endOf(root),
+        from: following(revision),
+        withPrevious: true,
+        onEvents: (events) => this.take(events),
+        onGap: () => this.#beginAnew(),
+      });
+    } catch {
+      // That read was refused: a right may come back.
+      setTimeout(() => this.#beginAnew(), this.#retryMs).unref();
     }
-    this.#subscription = session.bucketWatches.add({
-      key: root,
-      end: endOf(root),
-      from: following(revision),
-      withPrevious: true,
-      onEvents: (events) => this.take(events),
-      onGap,
-    });
+  }
+
+  /** Events are missing: what it has learnt from them may be wrong. */
+  #beginAnew() {
+    this.#subscription?.cancel();
+    for (const known of [this.#sessions, this.#logs, this.#overtakes]) known.clear();
+    this.#lost = 1;
+    void this.begin();
   }
 
   /** @param {WatchEvent[]} events */
@@ -108,11 +132,6 @@ class BucketEvents {
     this.#post(found);
   }
 
-  /** Some events are missing; their number is unknown. */
-  skip() {
-    this.#lost += 1;
-  }
-
   close() {
     this.#isClosed = true;
     this.#subscription?.cancel();
@@ -123,12 +142,7 @@ class BucketEvents {
    * @param {string} value
    */
   #learn(key, value) {
-    if (key.endsWith('/about')) this.#sessions.set(this.#leaseOf(key), toSessionInfo(value));
-  }
-
-  /** @param {string} key  of a session */
-  #leaseOf(key) {
-    return key.slice(this.#bucket.sessions.length).split('/')[0];
+    if (key.endsWith('/about')) this.#sessions.set(this.#bucket.leaseOf(key), toSessionInfo(value));
   }
 
   /** @param {WatchEvent[]} events  of one revision */
@@ -195,9 +209,9 @@ class BucketEvents {
       if (key.endsWith('/why')) changes.why = value;
       if (isStealNotice(key, value)) changes.isSteal = true;
     } else if (key.endsWith('/about')) {
-      changes.ended.add(this.#leaseOf(key));
+      changes.ended.add(this.#bucket.leaseOf(key));
     } else if (key.endsWith('/why') && previous?.value === 'closed') {
-      changes.closed.add(this.#leaseOf(key));
+      changes.closed.add(this.#bucket.leaseOf(key));
     }
   }
 
@@ -228,16 +242,12 @@ class BucketEvents {
    * @returns {LockEvent}
    */
   #describe(type, key) {
-    const { clientId, pid, threadId, host } = this.#sessions.get(key.lease) ?? UNKNOWN_SESSION;
     const writtenAt = type === 'granted' ? key.grantedAt : type === 'queued' ? key.since : null;
     return {
       type,
       name: decodeText(key.encodedName),
       mode: key.class === 'x' ? 'exclusive' : 'shared',
-      clientId,
-      pid,
-      threadId,
-      host,
+      ...(this.#sessions.get(key.lease) ?? UNKNOWN_SESSION),
       requestId: key.number,
       token: key.token === undefined ? null : BigInt(key.token),
       time: writtenAt ?? dateNow(),
@@ -283,57 +293,4 @@ function endOfWait({ id, lease }, { ended, closed, why }) {
   return isEndOf(id, 'timedout', why) ? 'timedout' : 'aborted';
 }
 
-/** How long after a refusal of its first read a watch is tried again. */
-const RETRY_MS = 1000;
-
-/** A watch of an agent, in one of its sessions. */
-class AgentWatch {
-  #bucket;
-  #session;
-  #name;
-  #post;
-  #retryMs;
-  #isClosed = false;
-  #hasMissed;
-  /** @type {BucketEvents | undefined} */
-  #events;
-
-  /**
-   * @param {BucketKeys} bucket
-   * @param {Session} session
-   * @param {(events: LockEvent[]) => void} post
-   * @param {{ name: string | undefined, hasMissed: boolean, retryMs?: number }} options  hasMissed:
-   *   what happened before
-   */
-  constructor(bucket, session, post, { name, hasMissed, retryMs = RETRY_MS }) {
-    this.#bucket = bucket;
-    this.#session = session;
-    this.#name = name;
-    this.#post = post;
-    this.#hasMissed = hasMissed;
-    this.#retryMs = retryMs;
-  }
-
-  /** Resolves when it sees what happens from then on, or cannot begin yet. */
-  async begin() {
-    if (this.#isClosed || this.#session.isOver) return;
-    const events = new BucketEvents(this.#bucket, this.#name, this.#post);
-    this.#events?.close();
-    this.#events = events;
-    if (this.#hasMissed) events.skip();
-    this.#hasMissed = true;
-    try {
-      await events.begin(this.#session, () => void this.begin());
-    } catch {
-      // That read was refused: a right may come back.
-      setTimeout(() => void this.begin(), this.#retryMs).unref();
-    }
-  }
-
-  close() {
-    this.#isClosed = true;
-    this.#events?.close();
-  }
-}
-
-module.exports = { AgentWatch, BucketEvents };
+module.exports = { AgentWatch };

@@ -62,10 +62,7 @@ function toLockDetail(found, session, now, log) {
   return /** @type {any} */ ({
     name: decodeText(found.encodedName),
     mode: found.class === 'x' ? 'exclusive' : 'shared',
-    clientId: session.clientId,
-    pid: session.pid,
-    threadId: session.threadId,
-    host: session.host,
+    ...session,
     token: isHeld ? BigInt(created) : null,
     label: found.label,
     limit: found.limit,
@@ -106,8 +103,8 @@ function toInspection(keyValues, bucket, now) {
     const overtaken = bucket.parseOvertakes(text);
     if (overtaken !== undefined) logs.set(overtaken, new OvertakeLog(keyValue));
     else if (text.endsWith('/about')) {
-      const lease = text.slice(bucket.sessions.length).split('/')[0];
-      sessions.set(lease, toSessionInfo(Buffer.from(keyValue.value).toString('utf8')));
+      const value = Buffer.from(keyValue.value).toString('utf8');
+      sessions.set(bucket.leaseOf(text), toSessionInfo(value));
     }
   }
   const requests = [...names.keys()].sort().flatMap((name) => {

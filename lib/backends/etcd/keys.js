@@ -205,6 +205,11 @@ class BucketKeys {
     return `${this.notifications(id.slice(0, LEASE_DIGITS))}${id}`;
   }
 
+  /** @param {string} key  of a session */
+  leaseOf(key) {
+    return key.slice(this.sessions.length).split('/')[0];
+  }
+
   /**
    * @param {string} key
    * @returns {string | undefined} the encoded name whose overtakes are in this key
