@@ -173,9 +173,24 @@ class EtcdClient {
    * @returns {Promise<any>}
    * @throws EtcdError (rejects)
    */
-  call(service, method, request, timeoutMs) {
+  async call(service, method, request, timeoutMs) {
     const call = { service, method, request, timeoutMs };
-    return this.#withToken(() => this.#callOnce(call));
+    await this.#authenticate();
+    const token = this.#token;
+    try {
+      return await this.#callWithToken(call);
+    } catch (error) {
+      if (!(/** @type {EtcdError} */ (error).isStaleToken)) throw error;
+    }
+    if (this.#token === token) this.#token = undefined;
+    await this.#authenticate();
+    const connection = this.#connection;
+    try {
+      return await this.#callWithToken(call);
+    } catch (error) {
+      this.#noteRefusal(/** @type {EtcdError} */ (error), connection);
+      throw error;
+    }
   }
 
   /**
@@ -270,16 +285,12 @@ class EtcdClient {
     return metadata;
   }
 
-  /**
-   * @template T
-   * @param {(connection: Connection) => Promise<T>} action
-   * @returns {Promise<T>}
-   */
-  async #try(action) {
+  /** @param {Omit<import('./connection.js').Call, 'metadata'>} call */
+  async #callOnce(call) {
     const { connection } = this;
     this.counts.calls += 1;
     try {
-      return await action(connection);
+      return await connection.call({ ...call, metadata: this.#metadata() });
     } catch (error) {
       this.counts.failures += 1;
       this.#judge(/** @type {EtcdError} */ (error), connection);
@@ -288,54 +299,25 @@ class EtcdClient {
   }
 
   /** @param {Omit<import('./connection.js').Call, 'metadata'>} call */
-  #callOnce(call) {
-    return this.#try((connection) => connection.call({ ...call, metadata: this.#metadata() }));
-  }
-
-  /**
-   * Once more with a new token, where the old one is worth nothing any more.
-   * @template T
-   * @param {() => Promise<T>} action
-   * @returns {Promise<T>}
-   */
-  async #withToken(action) {
-    await this.#authenticate();
-    const token = this.#token;
-    try {
-      const answer = await action();
-      this.#refusedFrom = undefined;
-      return answer;
-    } catch (error) {
-      if (!(/** @type {EtcdError} */ (error).isStaleToken)) throw error;
-      if (this.#token === token) this.#token = undefined;
-      await this.#authenticate();
-      return this.#withNewToken(action);
-    }
+  async #callWithToken(call) {
+    const answer = await this.#callOnce(call);
+    this.#refusedFrom = undefined;
+    return answer;
   }
 
   /**
    * A member may refuse new tokens as well, if it has missed a change of rights, until it is
    * started again. So another member is tried. If all members refuse them for as long as a lease
    * lives, that is final.
-   * @template T
-   * @param {() => Promise<T>} action
-   * @returns {Promise<T>}
+   * @param {EtcdError} failure
+   * @param {Connection | undefined} connection
    */
-  async #withNewToken(action) {
-    const connection = this.#connection;
-    try {
-      const answer = await action();
-      this.#refusedFrom = undefined;
-      return answer;
-    } catch (error) {
-      const failure = /** @type {EtcdError} */ (error);
-      if (!failure.isStaleToken) throw error;
-      this.#refusedFrom ??= steadyNow();
-      failure.isForGood = steadyNow() - this.#refusedFrom > this.#options.ttlMs;
-      const hasOther = connection !== undefined && this.#options.endpoints.length > 1;
-      if (hasOther) this.leave(connection);
-      throw error;
-    }
+  #noteRefusal(failure, connection) {
+    if (!failure.isStaleToken) return;
+    this.#refusedFrom ??= steadyNow();
+    failure.isForGood = steadyNow() - this.#refusedFrom > this.#options.ttlMs;
+    const hasOther = connection !== undefined && this.#options.endpoints.length > 1;
+    if (hasOther) this.leave(connection);
   }
 
   async #authenticate() {
