@@ -22,31 +22,22 @@ const MAX_BYTES = 8 * 1024 * 1024;
 /** The header `Date` has whole seconds: on average half a second is missing. */
 const HALF_A_SECOND_MS = 500;
 
-/** @param {string} text  the page of metrics @param {string} name */
-function metric(text, name) {
-  const found = new RegExp(`^${name} (\\S+)$`, 'm').exec(text);
-  return found === null ? undefined : Number(found[1]);
-}
-
-/** @param {string} text @param {string} name */
-function flag(text, name) {
-  const value = metric(text, name);
-  return value === undefined ? undefined : value === 1;
-}
+const TIMEOUT_MS = 3000;
 
 /**
  * @param {ClusterOptions} cluster
  * @param {string} endpoint
  * @param {string} path
- * @param {number} timeoutMs
- * @returns {Promise<{ text: string, date: string | undefined }>}
+ * @returns {Promise<{ text: string, clockAheadMs?: number }>}  clockAheadMs: how far the clock of
+ *   the member is ahead of this machine's, to about a second
  */
-function readPage({ isEncrypted, ca, cert, key }, endpoint, path, timeoutMs) {
+function readPage({ isEncrypted, ca, cert, key }, endpoint, path) {
   const { get } = isEncrypted ? https : http;
   const url = `${isEncrypted ? 'https' : 'http'}://${endpoint}${path}`;
   const certificates = /** @type {any} */ ({ ca, cert, key });
   return new Promise((resolve, reject) => {
-    const options = { ...certificates, agent: false, timeout: timeoutMs };
+    const start = performance.now();
+    const options = { ...certificates, agent: false, timeout: TIMEOUT_MS };
     const request = get(url, options, (response) => {
       let text = '';
       response.setEncoding('utf8');
@@ -54,7 +45,11 @@ function readPage({ isEncrypted, ca, cert, key }, endpoint, path, timeoutMs) {
         text += part;
         if (text.length > MAX_BYTES) request.destroy(new Error('the page has no end'));
       });
-      response.on('end', () => resolve({ text, date: response.headers.date }));
+      response.on('end', () => {
+        const there = Date.parse(response.headers.date ?? '') + HALF_A_SECOND_MS;
+        const here = dateNow() - (performance.now() - start) / 2;
+        resolve({ text, clockAheadMs: Number.isNaN(there) ? undefined : Math.round(there - here) });
+      });
       response.on('error', reject);
     });
     request.on('timeout', () => request.destroy(new Error('no answer')));
@@ -63,63 +58,35 @@ function readPage({ isEncrypted, ca, cert, key }, endpoint, path, timeoutMs) {
 }
 
 /**
- * How far the clock of a member is ahead of this machine's, to about a second.
+ * The state of a member from its pages. It is undefined, as far as they do not report it.
  * @param {ClusterOptions} cluster
  * @param {string} endpoint
- * @param {number} timeoutMs
- * @returns {Promise<number | undefined>} undefined: the member does not report it
  */
-async function readClockAheadMs(cluster, endpoint, timeoutMs) {
-  const start = performance.now();
-  const { date } = await readPage(cluster, endpoint, '/version', timeoutMs);
-  const there = Date.parse(date ?? '') + HALF_A_SECOND_MS;
-  const here = dateNow() - (performance.now() - start) / 2;
-  return Number.isNaN(there) ? undefined : Math.round(there - here);
-}
-
-/**
- * @param {ClusterOptions} cluster
- * @param {string} endpoint
- * @param {number} timeoutMs
- * @returns {Promise<number | undefined>} undefined: the member does not report it
- */
-async function readQuotaBytes(cluster, endpoint, timeoutMs) {
-  const { text } = await readPage(cluster, endpoint, '/metrics', timeoutMs);
-  return metric(text, 'etcd_server_quota_backend_bytes');
-}
-
-/**
- * @typedef {object} StatusPages  what the pages of a member say of it
- * @property {string} version
- * @property {string | undefined} memberId
- * @property {boolean | undefined} hasLeader
- * @property {boolean | undefined} isLeader
- * @property {boolean | undefined} isLearner
- * @property {number | undefined} databaseBytes
- */
-
-/**
- * @param {ClusterOptions} cluster
- * @param {string} endpoint
- * @param {number} timeoutMs
- * @returns {Promise<StatusPages>}
- */
-async function readStatusPages(cluster, endpoint, timeoutMs) {
-  const [about, metrics] = await Promise.all(
-    ['/version', '/metrics'].map((path) => readPage(cluster, endpoint, path, timeoutMs)),
+async function readPages(cluster, endpoint) {
+  const [about, { text }] = await Promise.all(
+    ['/version', '/metrics'].map((path) =>
+      readPage(cluster, endpoint, path).catch(() => ({ text: '', clockAheadMs: undefined })),
+    ),
   );
-  const { text } = metrics;
+  const metric = (/** @type {string} */ name) => {
+    const found = new RegExp(`^${name} (\\S+)$`, 'm').exec(text);
+    return found === null ? undefined : Number(found[1]);
+  };
+  const flag = (/** @type {string} */ name) => {
+    const value = metric(name);
+    return value === undefined ? undefined : value === 1;
+  };
   return {
-    version: JSON.parse(about.text).etcdserver,
+    version: /"etcdserver":"([^"]+)"/.exec(about.text)?.[1],
     memberId: /^etcd_server_id\{server_id="(\w+)"\} 1$/m.exec(text)?.[1],
-    hasLeader: flag(text, 'etcd_server_has_leader'),
-    isLeader: flag(text, 'etcd_server_is_leader'),
-    isLearner: flag(text, 'etcd_server_is_learner'),
-    databaseBytes: metric(text, 'etcd_mvcc_db_total_size_in_bytes'),
+    hasLeader: flag('etcd_server_has_leader'),
+    isLeader: flag('etcd_server_is_leader'),
+    isLearner: flag('etcd_server_is_learner'),
+    databaseBytes: metric('etcd_mvcc_db_total_size_in_bytes'),
+    quotaBytes: metric('etcd_server_quota_backend_bytes'),
+    clockAheadMs: about.clockAheadMs,
   };
 }
-
-/** @typedef {Partial<StatusPages> & { clusterId?: string, roundTripMs: number }} MemberStatus */
 
 const ROUND_TRIPS = 5;
 
@@ -129,58 +96,40 @@ const toHex = (id) => BigInt(id).toString(16);
 /** Whether the member has answered, and refuses this user its status. @param {unknown} error */
 const isRefusal = (error) => error instanceof EtcdError && error.isAnswer && error.isFinal;
 
-/** One member, as one user asks it. */
-class MemberAsUser {
-  #client;
-  #timeoutMs;
-
-  /**
-   * @param {ClusterOptions} cluster
-   * @param {number} timeoutMs
-   */
-  constructor(cluster, timeoutMs) {
-    this.#client = new EtcdClient(cluster);
-    this.#timeoutMs = timeoutMs;
-  }
-
-  /** @returns {Promise<any>} undefined: the member does not report it */
-  async status() {
-    try {
-      return await this.#client.call('Maintenance', 'Status', {}, this.#timeoutMs);
-    } catch (error) {
-      if (isRefusal(error)) return undefined;
-      throw error;
-    }
-  }
-
-  /** The median; a refusal is an answer, too. */
-  async roundTripMs() {
-    const times = [];
-    for (let i = 0; i < ROUND_TRIPS; i += 1) {
-      const start = performance.now();
-      await this.status();
-      times.push(performance.now() - start);
-    }
-    return times.sort((a, b) => a - b)[ROUND_TRIPS >> 1];
-  }
-
-  /**
-   * Of the answer to a read of that key, which this user may well be allowed.
-   * @param {string} key
-   * @returns {Promise<string | undefined>} undefined: the member does not report it
-   */
-  async clusterId(key) {
-    const read = { key: Buffer.from(key), count_only: true };
-    const answer = await this.#client.call('KV', 'Range', read, this.#timeoutMs).catch(() => null);
-    return answer === null ? undefined : toHex(answer.header.cluster_id);
-  }
-
-  close() {
-    this.#client.close();
+/** @param {EtcdClient} client @returns {Promise<any>} undefined: the member does not report it */
+async function readStatus(client) {
+  try {
+    return await client.call('Maintenance', 'Status', {}, TIMEOUT_MS);
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
   }
 }
 
-/** @param {any} status @returns {Omit<MemberStatus, 'roundTripMs'>} */
+/** The median; a refusal is an answer, too. @param {EtcdClient} client */
+async function readRoundTripMs(client) {
+  const times = [];
+  for (let i = 0; i < ROUND_TRIPS; i += 1) {
+    const start = performance.now();
+    await readStatus(client);
+    times.push(performance.now() - start);
+  }
+  return times.sort((a, b) => a - b)[ROUND_TRIPS >> 1];
+}
+
+/**
+ * Of the answer to a read of that key, which this user may well be allowed.
+ * @param {EtcdClient} client
+ * @param {string} key
+ * @returns {Promise<string | undefined>} undefined: the member does not report it
+ */
+async function readClusterId(client, key) {
+  const read = { key: Buffer.from(key), count_only: true };
+  const answer = await client.call('KV', 'Range', read, TIMEOUT_MS).catch(() => null);
+  return answer === null ? undefined : toHex(answer.header.cluster_id);
+}
+
+/** @param {any} status */
 const fromStatus = ({ version, header, leader, isLearner, dbSize }) => ({
   version,
   clusterId: toHex(header.cluster_id),
@@ -191,63 +140,45 @@ const fromStatus = ({ version, header, leader, isLearner, dbSize }) => ({
   databaseBytes: Number(dbSize),
 });
 
-/**
- * Reads the status that a member reports. In a cluster with users it reports the status to root
- * only (etcd 3.4.42 on, 3.5.28 to 3.5.31, 3.6.0 to 3.6.11), or to users only (later ones). Earlier
- * ones report it to every client. Its pages need no user, but may be on another port.
- * @param {ClusterOptions} cluster
- * @param {string} endpoint
- * @param {number} timeoutMs
- * @returns {Promise<MemberStatus>}
- * @throws what the connection says (rejects)
- */
-async function readMemberStatus(cluster, endpoint, timeoutMs) {
-  const member = { ...cluster, endpoints: [endpoint] };
-  const unauthenticated = new MemberAsUser(
-    { ...member, user: undefined, password: undefined },
-    timeoutMs,
-  );
-  const user = new MemberAsUser(member, timeoutMs);
-  try {
-    const status = (await unauthenticated.status()) ?? (await user.status());
-    const roundTripMs = await unauthenticated.roundTripMs();
-    if (status !== undefined) return { ...fromStatus(status), roundTripMs };
-    const pages = await readStatusPages(cluster, endpoint, timeoutMs).catch(() => ({}));
-    return { ...pages, clusterId: await user.clusterId(`${cluster.prefix}/`), roundTripMs };
-  } finally {
-    unauthenticated.close();
-    user.close();
-  }
-}
-
-const TIMEOUT_MS = 3000;
 /** The names of etcd's alarms, by number. */
 const ALARMS = ['none', 'NOSPACE', 'CORRUPT'];
 const NO_SPACE = 1;
 
 /** @param {unknown} error */
 const messageOf = (error) => /** @type {Error} */ (error).message;
-const unknown = () => undefined;
 
 /**
+ * Reads the state of a member. In a cluster with users it reports its status to root only
+ * (etcd 3.4.42 on, 3.5.28 to 3.5.31, 3.6.0 to 3.6.11), or to users only (later ones). Earlier ones
+ * report it to every client. Its pages need no user, but may be on another port.
  * @param {ClusterOptions} cluster
  * @param {string} endpoint
  * @returns {Promise<EtcdMemberExamination>}
  */
 async function examineMember(cluster, endpoint) {
+  const member = { ...cluster, endpoints: [endpoint] };
+  const unauthenticated = new EtcdClient({ ...member, user: undefined, password: undefined });
+  const user = new EtcdClient(member);
   try {
-    const status = await readMemberStatus(cluster, endpoint, TIMEOUT_MS);
+    const status = (await readStatus(unauthenticated)) ?? (await readStatus(user));
+    const roundTripMs = await readRoundTripMs(unauthenticated);
+    const reported =
+      status === undefined
+        ? { clusterId: await readClusterId(user, `${cluster.prefix}/`) }
+        : fromStatus(status);
+    const found = { ...(await readPages(cluster, endpoint)), ...reported, roundTripMs };
     return {
       endpoint,
       isReachable: true,
       // A member that is too old reports its version to every user.
-      isSupported: status.version === undefined || isSupported(status.version),
-      quotaBytes: await readQuotaBytes(cluster, endpoint, TIMEOUT_MS).catch(unknown),
-      clockAheadMs: await readClockAheadMs(cluster, endpoint, TIMEOUT_MS).catch(unknown),
-      ...status,
+      isSupported: found.version === undefined || isSupported(found.version),
+      ...found,
     };
   } catch (error) {
     return { endpoint, isReachable: false, problem: messageOf(error) };
+  } finally {
+    unauthenticated.close();
+    user.close();
   }
 }
 
@@ -264,7 +195,7 @@ async function writeOnce(client, bucket) {
     await client.call('KV', 'Txn', { success: [put(`${keys}key`, '', ID)] }, TIMEOUT_MS);
     await client.call('KV', 'Txn', { success: [removeAll(keys)] }, TIMEOUT_MS);
   } finally {
-    await client.call('Lease', 'LeaseRevoke', { ID }, TIMEOUT_MS).catch(unknown);
+    await client.call('Lease', 'LeaseRevoke', { ID }, TIMEOUT_MS).catch(() => undefined);
   }
   return (performance.now() - start) / 4;
 }
