@@ -200,15 +200,7 @@ class EtcdSession {
   }
 
   get status() {
-    const { leaseId, leaseAgeMs, leftMs, counts, watchCounts } = this.#session;
-    return {
-      ...this.#engine.status(),
-      lease: leaseId,
-      leaseAgeMs,
-      leaseLeftMs: leftMs,
-      ...counts,
-      watch: watchCounts,
-    };
+    return { ...this.#engine.status(), ...this.#session.status };
   }
 
   /** @param {string} name */

@@ -2,22 +2,7 @@
 
 const { PRIORITY_RANK, TASK_PRIORITIES } = require('../../task-priority.js');
 
-/**
- * The keys of a bucket. `P` is `<prefix>/<bucket>`, names and buckets are encoded, `<id>` is the
- * lease of a session and a number that one of its requests has at a time: see RequestIds.
- *
- *   P/n/<name>/h/x/<id>   held exclusively
- *   P/n/<name>/h/s/<id>   held shared
- *   P/n/<name>/q/x/<id>   waiting, exclusive
- *   P/n/<name>/q/l/<id>   waiting, shared with a limit
- *   P/n/<name>/q/s/<id>   waiting, shared
- *   P/n/<name>/p/...      waiting with the priority 'background', as below q/
- *   P/n/<name>/r/...      waiting with the priority 'user-blocking', as below q/
- *   P/n/<name>/o          the last overtakes: see queue-order.js
- *   P/s/<lease>/about     a session, and its guard
- *   P/s/<lease>/m/<id>    notification to a session: a lock was granted, or stolen
- *   P/s/<lease>/why       why the session's last requests ended that had waited or held too long
- */
+// The keys of a bucket, as docs/etcd-protocol.md lists them.
 
 /** @typedef {'x' | 'l' | 's'} RequestClass  exclusive, shared with a limit, shared */
 

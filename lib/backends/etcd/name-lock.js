@@ -248,10 +248,6 @@ class NameLock {
     return sumOf(this.#waiting.map(({ size }) => size));
   }
 
-  get #mustReadApart() {
-    return this.#isQueueLong || this.#isNameLong;
-  }
-
   /** @param {EtcdRequest} request */
   enter(request) {
     this.#steps.addTo(this.#enterAll, request);
@@ -780,7 +776,8 @@ class NameLock {
     const open = requests.filter(isOpen);
     const held = new Set(open.filter(({ phase }) => phase === HELD));
     const mustServe = isLast || held.size > 0;
-    const front = mustServe && !this.#mustReadApart ? this.#front() : [];
+    const mustReadApart = this.#isQueueLong || this.#isNameLong;
+    const front = mustServe && !mustReadApart ? this.#front() : [];
     const { isHandedOff, revision, answers } = await this.#remove(open, why, front);
     for (const request of requests) {
       const answer = answers[open.indexOf(request)];

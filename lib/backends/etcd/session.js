@@ -234,7 +234,7 @@ class Session {
   /** Of all changes in a bucket: thousands of them must not keep grants waiting. */
   bucketWatches;
   /** Of both streams. */
-  watchCounts = { reconnects: 0, events: 0, messages: 0, gaps: 0 };
+  #watchCounts = { reconnects: 0, events: 0, messages: 0, gaps: 0 };
   entries = new EntryOrder();
 
   /**
@@ -248,8 +248,8 @@ class Session {
     this.#ttlMs = ttlMs;
     this.#host = host;
     this.#calls = new SessionCalls(client, ttlMs);
-    this.watches = new WatchStream(client, this.watchCounts);
-    this.bucketWatches = new WatchStream(client, this.watchCounts);
+    this.watches = new WatchStream(client, this.#watchCounts);
+    this.bucketWatches = new WatchStream(client, this.#watchCounts);
     this.#lease = new Lease(this.#calls, ttlMs, {
       onTick: () => {
         this.watches.check();
@@ -272,18 +272,15 @@ class Session {
     return this.#calls.isOver;
   }
 
-  /** The time left of the lease before the session counts as lost. */
-  get leftMs() {
-    return this.#lease.leftMs;
-  }
-
-  /** Since the lease was extended. */
-  get leaseAgeMs() {
-    return this.#lease.ageMs;
-  }
-
-  get counts() {
-    return this.#calls.counts;
+  /** For metrics. */
+  get status() {
+    return {
+      lease: this.leaseId,
+      leaseAgeMs: this.#lease.ageMs,
+      leaseLeftMs: this.#lease.leftMs,
+      ...this.#calls.counts,
+      watch: { ...this.#watchCounts },
+    };
   }
 
   /**
@@ -399,7 +396,7 @@ class Session {
    * @param {() => Promise<any>} recover
    */
   async #findOut(guard, recover) {
-    this.counts.inDoubt += 1;
+    this.#calls.counts.inDoubt += 1;
     await this.#guard.moveFrom(guard);
     return this.#complete(recover());
   }

@@ -253,12 +253,8 @@ class WatchStream {
   /** @param {any} stream */
   #onEnd(stream) {
     if (this.#stream !== stream) return;
-    this.#leave();
+    this.#client.leave(/** @type {Connection} */ (this.#connection));
     this.#reopen(stream);
-  }
-
-  #leave() {
-    if (this.#connection !== undefined) this.#client.leave(this.#connection);
   }
 
   /** @param {any} stream */
