@@ -105,7 +105,10 @@ class EtcdSession {
 
   /** @param {RemoteRequest} request */
   watchContention(request) {
-    this.#ofName(request, (name) => name.watchContention(this.#find(request)));
+    this.#steps.add(async () => {
+      // The name of a lost lock may be forgotten: it is not made again, for nothing would end it.
+      if (!this.isOver) this.#names.get(request.name)?.watchContention(this.#find(request));
+    });
   }
 
   /** @param {RemoteRequest} request */
