@@ -3,7 +3,6 @@
 const { spawn } = require('node:child_process');
 const { closeSync, readFileSync } = require('node:fs');
 const os = require('node:os');
-const { performance } = require('node:perf_hooks');
 const { Option } = require('commander');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { lifeDescriptors } = require('./internals.js');
@@ -123,7 +122,7 @@ function runCommand(manager, { lock, request }, [file, ...args], { close = false
  * }} Options
  */
 
-const MS_PER_SECOND = 1_000;
+const NS_PER_SECOND = 1e9;
 const MAX_STATUS = 255;
 
 /** Options of flock(1) that are about a file or a descriptor. */
@@ -214,7 +213,7 @@ async function exec(name, words, options) {
     throw new CommandError('exec: --no-fork excludes --close', EXIT_STATUS.usage);
   }
   const command = toCommand(words);
-  const start = performance.now();
+  const start = process.hrtime.bigint(); // performance would load a module
   const manager = openManager(options, { isPatient: true });
   if (!options.close && !isSharedMemory(options)) {
     note(
@@ -223,7 +222,7 @@ async function exec(name, words, options) {
     );
   }
   const held = await acquire(manager, name, options);
-  const seconds = ((performance.now() - start) / MS_PER_SECOND).toFixed(6);
+  const seconds = (Number(process.hrtime.bigint() - start) / NS_PER_SECOND).toFixed(6);
   if (held === null) {
     if (options.verbose) note(`'${printable(name)}' was not to be had within ${seconds} seconds`);
     process.exitCode = options.conflictExitCode;

@@ -7,13 +7,16 @@ const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
 const { isBucketName, toBucketName, userOfMachine } = require('../backends/bucket-directory.js');
 const { accessOf, isMember } = require('../backends/directory-access.js');
-const { toBrokerFiles } = require('../backends/broker/broker-files.js');
 const { shownUrl } = require('../backends/shown-url.js');
+const { lazy } = require('../lazy.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { note } = require('./output.js');
 const { printable } = require('./printable.js');
-const { shellWord } = require('./shared-directory.js');
 const { groupText, groupWithId, userName, userOf } = require('./users-and-groups.js');
+
+// `exec` may be started often, and needs neither.
+const toBrokerFiles = lazy(() => require('../backends/broker/broker-files.js').toBrokerFiles);
+const shellWord = lazy(() => require('./shared-directory.js').shellWord);
 
 /** @typedef {import('commander').Command} Command */
 /**
@@ -122,7 +125,7 @@ function otherUsersText(address) {
     );
   }
   if (shared.length > 0) {
-    const options = shared.map((one) => `--directory ${shellWord(one)}`).join(', ');
+    const options = shared.map((one) => `--directory ${shellWord()(one)}`).join(', ');
     texts.push(`groups of users share lock tables: see them with ${options}`);
   }
   return texts.join('; ');
@@ -243,7 +246,7 @@ function brokerFolder({ bucket, directory, ...address }) {
     return undefined;
   }
   const named = directory ?? (url === undefined ? undefined : directoryOfUrl(url));
-  return toBrokerFiles({ bucket, directory: named && path.resolve(named) }).folder;
+  return toBrokerFiles()({ bucket, directory: named && path.resolve(named) }).folder;
 }
 
 /**
