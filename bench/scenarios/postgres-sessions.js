@@ -38,7 +38,8 @@ async function openHoldfast(directory) {
     await session.open();
     const left = new Promise((resolve) => (host.onLeft = resolve));
     host.onGranted = (request) => session.leave(request, undefined);
-    const message = { number: 1, name: `name ${index}`, mode: 'exclusive', since: 0 };
+    const request = { mode: 'exclusive', steal: false, since: 0 };
+    const message = { number: 1, name: `name ${index}`, ...request };
     session.enter(new RemoteRequest(/** @type {any} */ (message)));
     await left;
   });
