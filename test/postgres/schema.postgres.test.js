@@ -537,6 +537,65 @@ describe('close', () => {
   });
 });
 
+describe('the pause after a start of the server', () => {
+  const setPauseEnd = ([one], at) => one.rows(`UPDATE holdfast.epoch SET grants_from = ${at}`);
+  const inPause = (sessions) => setPauseEnd(sessions, "clock_timestamp() + interval '1 day'");
+  const pastPause = (sessions) => setPauseEnd(sessions, 'clock_timestamp()');
+  /** As sessions whose own pause is not over: they pass epoch 0. */
+  async function openPausing(count) {
+    const sessions = await openMany(count);
+    for (const session of sessions) session.epoch = '0';
+    return sessions;
+  }
+  afterEach(() => pastPause(opened));
+
+  const ENDS = {
+    'leave()': (slow) => slow.leave(1),
+    'close()': (slow) => slow.call('close', bucket, slow.session, slow.epoch),
+    'bury() of another session': async (slow, witness) => {
+      await slow.die(witness);
+      await witness.bury(slow.session);
+    },
+  };
+  test.each(Object.keys(ENDS))('%s grants the next request if it has passed', async (end) => {
+    const [slow, witness, next] = await openPausing(3);
+    const { epoch } = await open();
+    await pastPause(opened);
+    await slow.enter();
+    await next.enter();
+    Object.assign(next, { epoch });
+    await next.expire();
+    expect(await slow.notes()).toEqual([granted(1)]);
+    await ENDS[end](slow, witness);
+    expect(await next.notes()).toContainEqual(granted(1));
+  });
+
+  test('leave() grants a shared request beside the holders if it has passed', async () => {
+    const [slow, next] = await openPausing(2);
+    const holder = await open();
+    await pastPause(opened);
+    await holder.enter(SHARED);
+    await slow.enter();
+    await next.enter(SHARED);
+    await slow.leave(1);
+    expect(await next.notes()).toEqual([granted(1)]);
+  });
+
+  test('a call grants nothing in it, the sweep of a request grants what was missed', async () => {
+    const [slow, next] = await openPausing(2);
+    const { epoch } = await open();
+    await inPause(opened);
+    await slow.enter();
+    await next.enter();
+    await slow.leave(1);
+    await next.sweep();
+    expect(await next.notes()).toEqual([]);
+    Object.assign(next, { epoch });
+    await next.sweep();
+    expect(await next.notes()).toEqual([granted(1)]);
+  });
+});
+
 describe('the number of a session', () => {
   test('is not used again while rows of its owner are left', async () => {
     const [one, two] = await openMany(2);

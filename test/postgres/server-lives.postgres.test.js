@@ -29,8 +29,8 @@ function open(url) {
 }
 
 const urlOf = (ttlS) => server.url({ query: `?ttl=${ttlS}` });
-const openAtGate = async (ttlS) => {
-  gate = new TcpGate(`127.0.0.1:${server.port}`);
+const openAtGate = async (ttlS, delayMs = 0) => {
+  gate = new TcpGate(`127.0.0.1:${server.port}`, delayMs);
   await gate.open();
   return open(`postgres://holdfast@${gate.endpoint}/postgres?ttl=${ttlS}`);
 };
@@ -104,6 +104,18 @@ test('a waiter that ends in the pause leaves the lock to the next one', async ()
   const granted = second.request('a', () => 'granted');
   expect(await timedOut).toBe('TimeoutError');
   expect(await granted).toBe('granted');
+});
+
+test('a waiter is granted by a session whose own pause ends later', async () => {
+  const slow = await openAtGate(TTL_S, 30);
+  const fast = open(urlOf(TTL_S));
+  await Promise.all([slow.query(), fast.query()]);
+  await server.restart();
+  const first = slow.request('a', () => {});
+  while ((await slow.query()).pending.length < 1);
+  const second = fast.request('a', () => 'granted');
+  await first;
+  expect(await second).toBe('granted');
 });
 
 test('two restarts in a row: the pause of the first one is not forgotten', async () => {

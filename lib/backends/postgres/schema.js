@@ -53,8 +53,9 @@ const { createHash } = require('node:crypto');
 //     that another call has locked are skipped when old events or watchers are deleted.
 //  9. A client counts its session as lost at the latest a TTL after its last answer. So no lock is
 //     granted before the longest TTL of the sessions before this epoch has passed: a session that
-//     open() returns a pause to passes epoch 0 for so long, which grants nothing, and then calls
-//     expire() for the names that it waits for.
+//     open() returns a pause to passes epoch 0 for so long, and then calls expire() for the names
+//     that it waits for. Its pause may end after the pause of others: a call with epoch 0 grants
+//     nothing to itself, and serves the queue if the pause of the server has passed.
 // 10. A request goes ahead of waiting rows, and stops at the first row which may_pass() excludes: a
 //     new one from the end of the queue on, another, whose priority rises, from its position on.
 //     Each older row of a lower priority that it passes counts this, and is passed by at most 16
@@ -372,7 +373,7 @@ END $$;
 -- is before it. Deletes the rows of dead sessions at the head, grants, and notifies the watcher
 -- (invariant 6) and the holders that watch (invariant 11). in_holders is 0 if it is known that
 -- there are none. in_known: the session that the watcher was notified of; null: not known. Epoch 0
--- grants nothing. Returns whether it granted or deleted a row.
+-- grants if the pause has passed (invariant 9). Returns whether it granted or deleted a row.
 CREATE OR REPLACE FUNCTION functions.serve(
   in_bucket text, in_key text, own int, in_epoch bigint,
   in_after bigint, in_holders int, in_known int
@@ -385,6 +386,7 @@ DECLARE
   limit_ms float8; -- until the next hold limit
   known int := in_known;
   after_ticket bigint := in_after;
+  token_epoch bigint := in_epoch;
   has_served boolean := false;
   new_token bigint;
   is_watched boolean;
@@ -423,7 +425,12 @@ BEGIN
         AND r.ticket < waiting.ticket AND r.state = 'h';
     END IF;
     -- lib/backends/grantable.js
-    EXIT WHEN exclusive > 0 OR in_epoch = 0;
+    EXIT WHEN exclusive > 0;
+    IF token_epoch = 0 THEN
+      SELECT e.epoch INTO token_epoch FROM holdfast.epoch e
+      WHERE e.server_start = pg_postmaster_start_time() AND e.grants_from <= clock_timestamp();
+      EXIT WHEN NOT FOUND;
+    END IF;
     IF waiting.mode = 'x' THEN
       EXIT WHEN shared > 0;
       exclusive := 1;
@@ -432,7 +439,7 @@ BEGIN
       shared := shared + 1;
     END IF;
 
-    new_token := (in_epoch << 32) + nextval('holdfast.counter');
+    new_token := (token_epoch << 32) + nextval('holdfast.counter');
     UPDATE holdfast.requests r
     SET state = 'h', token = new_token, granted = clock_timestamp(),
       hold_until = CASE WHEN r.hold_ms > 0
@@ -1109,8 +1116,8 @@ END $$;
 
 -- The sweep of a session that waits, or watches a lock. Of the names that it waits for: the
 -- sessions of holders and of the row directly ahead that have died, for bury(); and, without a
--- session, the names of which a hold limit has passed, for expire(). So the row behind a watcher
--- that has died finds it. Of each lock that it watches: the session of the first row with the
+-- session, for expire(): the names of which a hold limit has passed, or that have no holder. So the
+-- row behind a watcher that has died finds it. Of each lock that it watches: the session of the first row with the
 -- priority that it was notified of, if that has died.
 CREATE OR REPLACE FUNCTION functions.overdue(in_bucket text, own int)
 RETURNS TABLE (key text, session int) LANGUAGE plpgsql AS $$
@@ -1133,6 +1140,12 @@ BEGIN
           WHERE f.bucket = in_bucket AND f.key = w.key AND f.state = 'w' AND f.ticket >= w.floor
           ORDER BY f.ticket LIMIT 1
         )
+      UNION ALL
+      SELECT NULL, '-infinity' WHERE NOT EXISTS (
+        SELECT FROM holdfast.requests h
+        WHERE h.bucket = in_bucket AND h.key = w.key AND h.state = 'h' AND h.ticket >= w.floor
+          AND h.ticket < w.ticket
+      )
     ) r
     UNION ALL
     SELECT h.key, r.session, NULL, functions.alive(r.session, own)
