@@ -278,6 +278,43 @@ test('an event loop that is blocked for longer than the TTL loses nothing', asyn
   expect(held.signal.aborted).toBe(false);
 });
 
+describe('a call that the server refuses', () => {
+  const CALLS_THAT_WAIT = `
+    SELECT pid FROM pg_stat_activity
+    WHERE application_name = 'holdfast' AND wait_event_type = 'Lock' AND query LIKE $1`;
+  let admin;
+  beforeEach(async () => {
+    admin = await server.connect();
+  });
+  afterEach(() => admin.end());
+
+  /** Cancels the call of a session that waits for a lock of the administrator. */
+  async function cancel(call) {
+    let rows = [];
+    while (rows.length === 0) ({ rows } = await admin.query(CALLS_THAT_WAIT, [`%.${call}(%`]));
+    for (const { pid } of rows) await admin.query('SELECT pg_cancel_backend($1)', [pid]);
+  }
+
+  /** As a call of the administrator that has the lock of a name. @param {string} name */
+  const lockName = (name) =>
+    admin.query(`BEGIN; SELECT pg_advisory_xact_lock(1212368709, hashtext('default/${name}'))`);
+
+  test('fails alone, whatever the language of the server', async () => {
+    const { locks, backend } = await openAtGate();
+    const inFinnish = (data) =>
+      Buffer.from(data.toString('latin1').replace('SERROR', 'SVIRHE'), 'latin1');
+    gate.change = (data, isOfServer) => (isOfServer ? inFinnish(data) : data);
+    const held = await locks.acquire('held');
+    await lockName('other');
+    const refused = locks.request('other', () => {}).catch(({ name }) => name);
+    await cancel('enter');
+    await admin.query('ROLLBACK');
+    expect(await refused).toBe('InvalidStateError');
+    expect(await backend.status()).toMatchObject({ lost: 0, sessions: 1 });
+    expect(held.signal.aborted).toBe(false);
+  });
+});
+
 describe('the network', () => {
   test('a session that is cut off ends within the TTL, before another one has its lock', async () => {
     const { locks } = await openAtGate();

@@ -13,6 +13,8 @@ class TcpGate {
   #delayMs;
   /** That the first connection still passes on. */
   #answersLeft = Infinity;
+  /** Changes what the client or the server has sent. @type {(data: Buffer, isOfServer: boolean) => Buffer} */
+  change = (data) => data;
 
   /**
    * @param {string} endpoint  `host:port`
@@ -80,7 +82,7 @@ class TcpGate {
       const pass = (action) => (delayMs === 0 ? action() : setTimeout(action, delayMs));
       from.on('data', (data) => {
         if (from === outside && answersLeft-- <= 0) return;
-        pass(() => to.write(data));
+        pass(() => to.write(this.change(data, from === outside)));
       });
       from.on('end', () => pass(() => to.end()));
       from.on('error', () => {}); // 'close' follows

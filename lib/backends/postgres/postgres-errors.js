@@ -21,8 +21,15 @@ const isRefusal = ({ code }) =>
  */
 const isFinal = (error) => error instanceof DOMException || isRefusal(error);
 
-/** Whether the server has answered, rather than the connection failed. @param {any} error */
-const isAnswer = ({ severity }) => severity === 'ERROR';
+/** Of errors that end the connection: of connections, of administrators, of time limits. */
+const END_OF_CONNECTION = /^(?:08|57P|25P0[34])/;
+
+/**
+ * Whether the server has answered, rather than the connection failed. Each error of the server has
+ * a severity, in the language of the server.
+ * @param {any} error
+ */
+const isAnswer = ({ severity, code }) => severity !== undefined && !END_OF_CONNECTION.test(code);
 
 /**
  * The lock manager's exception for a failure, as it crosses to the agent's thread.

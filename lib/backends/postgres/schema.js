@@ -1117,8 +1117,8 @@ END $$;
 -- The sweep of a session that waits, or watches a lock. Of the names that it waits for: the
 -- sessions of holders and of the row directly ahead that have died, for bury(); and, without a
 -- session, for expire(): the names of which a hold limit has passed, or that have no holder. So the
--- row behind a watcher that has died finds it. Of each lock that it watches: the session of the first row with the
--- priority that it was notified of, if that has died.
+-- row behind a watcher that has died finds it. Of each lock that it watches: the session of the
+-- first row with the priority that it was notified of, if that has died.
 CREATE OR REPLACE FUNCTION functions.overdue(in_bucket text, own int)
 RETURNS TABLE (key text, session int) LANGUAGE plpgsql AS $$
 BEGIN
