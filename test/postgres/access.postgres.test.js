@@ -4,6 +4,7 @@ const { readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { FUNCTIONS } = require('../../lib/backends/postgres/schema.js');
 const { openLockManager } = require('../../lib/index.js');
+const { examinePostgres } = require('../../lib/postgres.js');
 const { PostgresServer } = require('../support/postgres-server.js');
 
 // Each URL that has no locks says why: in the warning or the error of a request, of requestSync()
@@ -155,6 +156,44 @@ test('the right password is in the URL, and in no message', async () => {
   expect(message).toMatch(/permission denied/);
   expect(message).not.toMatch(/right[^s]/);
   expect((await open(server.url()).inspect()).place).not.toMatch(/holdfast@/);
+});
+
+test('functions of another role, in a schema of the search path, are not called', async () => {
+  const admin = await server.connect({ database: 'mine' });
+  await admin.query(`
+    CREATE SCHEMA others;
+    CREATE TABLE others.calls (what text);
+    GRANT ALL ON SCHEMA others TO PUBLIC;
+    GRANT ALL ON others.calls TO PUBLIC;
+    ALTER DATABASE mine SET search_path TO others, pg_catalog`);
+  const shadow = (name, parameters, type, value) =>
+    admin.query(`
+      CREATE FUNCTION others.${name}(${parameters}) RETURNS ${type} LANGUAGE plpgsql AS $$
+      BEGIN INSERT INTO others.calls VALUES ('${name}'); RETURN ${value}; END $$`);
+  await shadow(
+    'concat_ws',
+    'text, text, bigint, bigint',
+    'text',
+    'pg_catalog.concat_ws($1, $2, $3, $4)',
+  );
+  await shadow(
+    'concat_ws',
+    'text, text, int, bigint',
+    'text',
+    'pg_catalog.concat_ws($1, $2, $3, $4)',
+  );
+  await shadow('pg_backend_pid', '', 'int', 'pg_catalog.pg_backend_pid()');
+  await shadow('to_regnamespace', 'text', 'regnamespace', 'pg_catalog.to_regnamespace($1)');
+  const url = server.url({ user: 'owner', database: 'mine' });
+  const [locks, peer] = [open(url), open(url)];
+  const held = await locks.acquire('a');
+  const waiting = peer.request('a', () => 'granted');
+  while ((await locks.query()).pending.length === 0);
+  await held.release();
+  expect(await waiting).toBe('granted');
+  expect((await examinePostgres(url)).isUsable).toBe(true);
+  expect((await admin.query('SELECT what FROM others.calls')).rows).toEqual([]);
+  await admin.end();
 });
 
 test('of several hosts, the primary has the locks', async () => {

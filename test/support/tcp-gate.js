@@ -13,7 +13,10 @@ class TcpGate {
   #delayMs;
   /** That the first connection still passes on. */
   #answersLeft = Infinity;
-  /** Changes what the client or the server has sent. @type {(data: Buffer, isOfServer: boolean) => Buffer} */
+  /**
+   * Changes what the client or the server has sent.
+   * @type {(data: Buffer, isOfServer: boolean) => Buffer}
+   */
   change = (data) => data;
 
   /**

@@ -14,6 +14,12 @@ const NO_TRANSACTIONS = /transaction blocks not allowed/;
 /** Of `pg`, where a pooler has no server connection for a client. */
 const NO_ANSWER = /[Rr]ead timeout|timeout expired/;
 
+/**
+ * The first call of each connection: no function or operator of another role, who may create in a
+ * schema of the search path, takes the place of PostgreSQL's.
+ */
+const SET_SEARCH_PATH = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)";
+
 const ABOUT_SERVER = `
   SELECT pg_is_in_recovery() AS "isStandby", pg_backend_pid() AS pid,
     current_setting('server_version_num')::int AS version,
@@ -97,6 +103,7 @@ async function keepsSession(client, other) {
   other.on('error', () => {}); // the next call reports it
   try {
     await other.connect();
+    await other.query(SET_SEARCH_PATH);
     await other.query('BEGIN');
     return (await pidOf(other)) !== pid && (await pidOf(client)) === pid;
   } catch (/** @type {any} */ error) {
@@ -138,6 +145,7 @@ async function checkSchema(client) {
  * @param {any} other  a client that is not connected
  */
 async function prepare(client, options, other) {
+  await client.query(SET_SEARCH_PATH);
   await checkServer(client, options);
   const { isPooled, isPoolerChecked, ttlMs } = options;
   if (isPooled && !isPoolerChecked && !(await keepsSession(client, other))) {
@@ -196,4 +204,4 @@ async function connect(options, onEnd) {
   throw failure;
 }
 
-module.exports = { answerWithin, checkSchema, connect, keepsSession };
+module.exports = { SET_SEARCH_PATH, answerWithin, checkSchema, connect, keepsSession };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { performance } = require('../../time.js');
-const { keepsSession } = require('./connection.js');
+const { SET_SEARCH_PATH, keepsSession } = require('./connection.js');
 const { loadPg } = require('./pg-library.js');
 const { toPostgresOptions } = require('./postgres-options.js');
 const { FUNCTIONS, readVersion, VERSION } = require('./schema.js');
@@ -80,6 +80,7 @@ async function examineHost(config, isPoolerKnown) {
   const endpoint = `${client.host}:${client.port}`;
   try {
     await client.connect();
+    await client.query(SET_SEARCH_PATH);
     const read = (/** @type {string} */ text) =>
       client.query({ text, rowMode: 'array' }).then((/** @type {any} */ { rows }) => rows[0]);
     const [isStandby, pid, version, number, maxConnections, connections] = await read(ABOUT);
