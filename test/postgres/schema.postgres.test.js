@@ -898,6 +898,21 @@ describe('inspect', () => {
   });
 });
 
+test('locked() reads one moment: a hand-off meanwhile does not hide the holders', async () => {
+  const [holder, next, reader, admin] = await openMany(4);
+  await holder.enter();
+  await next.enter();
+  await admin.rows('BEGIN');
+  await admin.rows('LOCK TABLE holdfast.sessions'); // locked() waits for it, a hand-off does not
+  const found = reader.locked();
+  const waiting = `
+    SELECT FROM pg_stat_activity WHERE query LIKE '%.locked(%' AND wait_event_type = 'Lock'`;
+  while ((await next.rows(waiting)).length === 0);
+  await holder.leave(1);
+  await admin.rows('COMMIT');
+  expect(await found).toEqual([1, 0]);
+});
+
 describe('the schema', () => {
   const database = async (name) => {
     const client = await server.connect();

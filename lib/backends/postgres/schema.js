@@ -1169,19 +1169,18 @@ RETURNS TABLE (
   hold_ms float8, details text, waited_ms float8, held_ms float8, priority smallint,
   overtakes smallint
 ) LANGUAGE plpgsql AS $$
-DECLARE
-  first_waiting bigint;
 BEGIN
-  SELECT r.ticket INTO first_waiting FROM holdfast.requests r
-  WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'w' ORDER BY r.ticket LIMIT 1;
-  RETURN QUERY
+  RETURN QUERY -- one statement: the first waiting row and the holders are of one moment
     SELECT s.agent, r.session, r.number, r.mode, r.ticket, r.token, r.max_shared,
       r.hold_ms, r.details,
       extract(epoch FROM r.granted - r.entered)::float8 * 1000,
       extract(epoch FROM clock_timestamp() - r.granted)::float8 * 1000, r.priority, r.overtakes
     FROM holdfast.requests r JOIN holdfast.sessions s ON s.session = r.session
     WHERE r.bucket = in_bucket AND r.key = in_key AND r.state = 'h'
-      AND r.ticket < coalesce(first_waiting, 9223372036854775807)
+      AND r.ticket < coalesce((
+        SELECT w.ticket FROM holdfast.requests w
+        WHERE w.bucket = in_bucket AND w.key = in_key AND w.state = 'w' ORDER BY w.ticket LIMIT 1
+      ), 9223372036854775807)
       AND (r.hold_until > clock_timestamp()) IS NOT FALSE
       AND functions.alive(r.session, own)
     ORDER BY r.token LIMIT in_max;
