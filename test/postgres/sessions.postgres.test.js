@@ -1,6 +1,8 @@
 'use strict';
 
+const { fork } = require('node:child_process');
 const { once } = require('node:events');
+const path = require('node:path');
 const { openPostgresBackend } = require('../../lib/backends/postgres/backend.js');
 const { TaskController, openLockManager } = require('../../lib/index.js');
 const { PostgresServer } = require('../support/postgres-server.js');
@@ -8,6 +10,7 @@ const { ProcessBucket } = require('../support/process-bucket.js');
 const { sleepFor } = require('../support/sleep-for.js');
 const { TcpGate } = require('../support/tcp-gate.js');
 
+const TIMES = path.join(__dirname, '..', 'support', 'lock-times-program.js');
 const TTL_MS = 5_000;
 const QUERY = `?ttl=${TTL_MS / 1000}`;
 
@@ -278,7 +281,7 @@ test('an event loop that is blocked for longer than the TTL loses nothing', asyn
   expect(held.signal.aborted).toBe(false);
 });
 
-describe('a call that the server refuses', () => {
+describe('a call that waits in the server', () => {
   const CALLS_THAT_WAIT = `
     SELECT pid FROM pg_stat_activity
     WHERE application_name = 'holdfast' AND wait_event_type = 'Lock' AND query LIKE $1`;
@@ -288,18 +291,45 @@ describe('a call that the server refuses', () => {
   });
   afterEach(() => admin.end());
 
-  /** Cancels the call of a session that waits for a lock of the administrator. */
-  async function cancel(call) {
+  /** A call of a session waits for a lock of the administrator. @param {string} call */
+  async function untilWaiting(call) {
     let rows = [];
     while (rows.length === 0) ({ rows } = await admin.query(CALLS_THAT_WAIT, [`%.${call}(%`]));
-    for (const { pid } of rows) await admin.query('SELECT pg_cancel_backend($1)', [pid]);
+    return rows;
+  }
+
+  /** The server refuses the call that waits. @param {string} call */
+  async function cancel(call) {
+    for (const { pid } of await untilWaiting(call)) {
+      await admin.query('SELECT pg_cancel_backend($1)', [pid]);
+    }
   }
 
   /** As a call of the administrator that has the lock of a name. @param {string} name */
   const lockName = (name) =>
     admin.query(`BEGIN; SELECT pg_advisory_xact_lock(1212368709, hashtext('default/${name}'))`);
 
-  test('fails alone, whatever the language of the server', async () => {
+  test('for too long: its session keeps its locks until its blocked agent has the loss', async () => {
+    const { locks } = open();
+    const held = await locks.acquire('a');
+    const lost = once(held.signal, 'abort').then(() => process.hrtime.bigint());
+    const child = fork(TIMES, [server.url({ query: QUERY }), 'a'], { execArgv: [] });
+    const granted = new Promise((resolve) => {
+      child.on('message', ({ what, at }) => what === 'granted' && resolve(BigInt(at)));
+    });
+    while ((await locks.query()).pending.length === 0);
+    await lockName('other');
+    locks.request('other', () => {}).catch(() => {});
+    await untilWaiting('enter');
+    // The session is lost after 0.8 TTL. If its connection ends then, the server notices it within
+    // half a TTL.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1.5 * TTL_MS);
+    await admin.query('ROLLBACK');
+    expect((await granted) > (await lost)).toBe(true);
+    child.kill('SIGKILL');
+  });
+
+  test('and is refused fails alone, whatever the language of the server', async () => {
     const { locks, backend } = await openAtGate();
     const inFinnish = (data) =>
       Buffer.from(data.toString('latin1').replace('SERROR', 'SVIRHE'), 'latin1');

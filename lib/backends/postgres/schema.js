@@ -5,8 +5,8 @@ const { createHash } = require('node:crypto');
 // The rules of locks in PostgreSQL: tables, and the functions that a session calls. They work on
 // PostgreSQL 13 and later, without the rights of a superuser and without extensions.
 //
-// Names of PostgreSQL's own functions have no schema: each connection that calls these functions has
-// the search path `pg_catalog, pg_temp`.
+// PostgreSQL's own functions stand here without their schema: each connection that calls these
+// functions has the search path `pg_catalog, pg_temp`.
 //
 // Words. A *session* is one connection of a client. It has a number and holds the session-level
 // advisory lock (1212368708, number). Names are unique in a *bucket*; the client makes a *key* of a
@@ -1258,7 +1258,11 @@ const { name: FUNCTIONS, sql: FUNCTION_SCHEMA } = functionSchemaOf(FUNCTION_TEXT
 const LOCK_SCHEMA = 'SELECT pg_advisory_xact_lock(1212368710, 1)';
 
 /** The whole as one transaction, for a program like psql; it can be run again. */
-const SCRIPT = `BEGIN;\nSET LOCAL search_path TO pg_catalog, pg_temp;\n${LOCK_SCHEMA};\n${TABLES}${FUNCTION_SCHEMA}COMMIT;\n`;
+const SCRIPT = `BEGIN;
+SET LOCAL search_path TO pg_catalog, pg_temp;
+${LOCK_SCHEMA};
+${TABLES}${FUNCTION_SCHEMA}COMMIT;
+`;
 
 const UNDEFINED_TABLE = '42P01';
 

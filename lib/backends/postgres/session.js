@@ -206,6 +206,8 @@ class PostgresSession {
   /** @type {Job[]} that wait for the connection */
   #jobs = [];
   #isBusy = false;
+  /** Rejects the call that runs. @type {(error: unknown) => void} */
+  #rejectCall = ignore;
   /** @type {Map<string, { at: number, timer: NodeJS.Timeout }>} of the next hold limit, by key */
   #limitTimers = new Map();
   #deaths;
@@ -294,7 +296,8 @@ class PostgresSession {
     } catch {
       // The end of the connection ends it, too.
     }
-    this.#end();
+    this.#stop();
+    this.#client?.connection.stream.destroy();
   }
 
   /**
@@ -575,7 +578,10 @@ class PostgresSession {
   async #send(query, values) {
     const of = typeof query === 'string' ? { text: query } : query;
     const config = { ...of, values, rowMode: 'array' };
-    return (await this.#exchange(() => this.#client.query(config))).rows;
+    const { rows } = await this.#exchange((resolve, reject) =>
+      this.#client.query(config).then(resolve, reject),
+    );
+    return rows;
   }
 
   /**
@@ -584,26 +590,26 @@ class PostgresSession {
    * @returns {Promise<string | null>}
    */
   #call(query, values) {
-    return this.#exchange(
-      () =>
-        new Promise((resolve, reject) => {
-          const onEnd = (/** @type {unknown} */ error, /** @type {string | null} */ answer) =>
-            error ? reject(error) : resolve(answer);
-          this.#client.query(new Call(query, values, onEnd));
-        }),
-    );
+    return this.#exchange((resolve, reject) => {
+      const onEnd = (/** @type {unknown} */ error, /** @type {string | null} */ answer) =>
+        error ? reject(error) : resolve(answer);
+      this.#client.query(new Call(query, values, onEnd));
+    });
   }
 
   /**
    * @template T
-   * @param {() => Promise<T>} send
+   * @param {(resolve: (answer: T) => void, reject: (error: unknown) => void) => void} send
    * @returns {Promise<T>}
    */
   async #exchange(send) {
     if (this.isOver) throw new SessionLost();
     const start = steadyNow();
     try {
-      const answer = await send();
+      const answer = await new Promise((resolve, reject) => {
+        this.#rejectCall = reject;
+        send(resolve, reject);
+      });
       const now = steadyNow();
       this.#counts.roundTrips += 1;
       this.#counts.roundTripMs += now - start;
@@ -869,18 +875,19 @@ class PostgresSession {
     if (now >= this.#graceUntil) this.#lose();
   }
 
+  /** Its connection, if there still is one, keeps its locks from others until close(). */
   #lose() {
     if (this.isOver) return;
-    this.#end();
+    this.#stop();
     this.#host.onSessionLost();
   }
 
-  #end() {
+  #stop() {
     this.isOver = true;
     for (const timer of this.#timers) clearInterval(timer);
     for (const { timer } of this.#limitTimers.values()) clearTimeout(timer);
     this.#deaths.close();
-    this.#client?.connection.stream.destroy();
+    this.#rejectCall(new SessionLost());
   }
 }
 
