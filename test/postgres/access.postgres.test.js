@@ -196,6 +196,34 @@ test('functions of another role, in a schema of the search path, are not called'
   await admin.end();
 });
 
+test('a role without rights grants no lock and changes no event by a notification', async () => {
+  const [locks, peer] = [open(server.url()), open(server.url())];
+  const held = await locks.acquire('a');
+  let isGranted = false;
+  const waiting = peer.request('a', () => (isGranted = true));
+  const events = peer.watch('b')[Symbol.asyncIterator]();
+  const event = events.next();
+  while ((await locks.query()).pending.length === 0);
+  const stranger = await server.connect({ user: 'plain' });
+  expect(
+    (await stranger.query("SELECT has_schema_privilege('holdfast', 'USAGE') AS may")).rows,
+  ).toEqual([{ may: false }]);
+  for (let session = 1; session < 50; session += 1) {
+    for (let number = 1; number < 5; number += 1) {
+      await stranger.query(`NOTIFY holdfast_${session}, 'g ${number} 5'`);
+    }
+  }
+  await stranger.query("SELECT pg_notify('holdfast_w_' || left(md5('default'), 16), 'garbage')");
+  await stranger.end();
+  await peer.query();
+  expect([held.signal.aborted, isGranted]).toEqual([false, false]);
+  await held.release();
+  await waiting;
+  await locks.request('b', () => {});
+  expect((await event).value).toMatchObject({ name: 'b', lost: 0 });
+  await events.return();
+});
+
 test('of several hosts, the primary has the locks', async () => {
   const hosts = [9, standby.port, server.port].map((port) => `127.0.0.1:${port}`);
   expect(await granted(open(`postgres://holdfast@${hosts}/postgres`))).toBe('granted');

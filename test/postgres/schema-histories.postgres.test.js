@@ -344,7 +344,7 @@ class Player {
   /** The counts of those that have passed each waiting request, and invariants 4 and 11. */
   async #checkRows() {
     const found = await this.#members[0].sql.rows(
-      `SELECT number, overtakes, ticket >= max(floor) OVER (PARTITION BY key) AS is_above,
+      `SELECT number::float8, overtakes, ticket >= max(floor) OVER (PARTITION BY key) AS is_above,
         (watched = coalesce(
           max(priority) FILTER (WHERE state = 'w') OVER (PARTITION BY key), -1
         )) IS NOT FALSE AS is_notified

@@ -194,7 +194,8 @@ test('a request whose priority falls lets those directly behind it go first', as
 
 test('a change that does not move a request changes no position', async () => {
   const [one, two] = await openMany(2);
-  const text = 'SELECT number, ticket FROM holdfast.requests WHERE session = $1 ORDER BY number';
+  const text =
+    'SELECT number::float8, ticket FROM holdfast.requests WHERE session = $1 ORDER BY number';
   const tickets = () => two.rows(text, [two.session]);
   await one.enter();
   await two.enter(HIGH);

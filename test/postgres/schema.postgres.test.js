@@ -116,6 +116,18 @@ describe('enter', () => {
   });
 });
 
+test('a request may have a number above 2^31', async () => {
+  const [one, two] = await openMany(2);
+  const number = 2 ** 31 + 1;
+  expect(await one.enterAs(number, {})).toEqual(GRANTED);
+  expect(await two.step(['e', 'key', number, 'x', false, ANY_NUMBER, 0, 0, ''])).toEqual([
+    waits(one),
+  ]);
+  await one.leave(number);
+  expect(await two.notes()).toEqual([granted(number)]);
+  expect(await two.inspect()).toEqual([expect.objectContaining({ number })]);
+});
+
 describe('leave', () => {
   test('grants the next request, and shared ones up to the next exclusive one', async () => {
     const [one, two, three] = await openMany(3);
@@ -596,6 +608,29 @@ describe('the pause after a start of the server', () => {
   });
 });
 
+test('a pause is not longer than the longest TTL if the clock was set back since', async () => {
+  const client = await server.connect();
+  const pauseOf = async () =>
+    (await client.query(`SELECT pause_ms FROM ${FUNCTIONS}.open('bucket', 'agent', 2000)`)).rows[0]
+      .pause_ms;
+  try {
+    await client.query('UPDATE holdfast.last_epoch SET ttl_ms = 5000');
+    await client.query('DELETE FROM holdfast.epoch'); // as a crash does
+    expect(await pauseOf()).toBeGreaterThan(0);
+    for (const table of ['epoch', 'last_epoch']) {
+      await client.query(
+        `UPDATE holdfast.${table} SET grants_from = grants_from + interval '1 hour'`,
+      );
+    }
+    expect(await pauseOf()).toBe(5000);
+    await client.query('DELETE FROM holdfast.epoch');
+    expect(await pauseOf()).toBe(5000);
+  } finally {
+    await client.query('DELETE FROM holdfast.last_epoch; DELETE FROM holdfast.epoch');
+    await client.end();
+  }
+});
+
 describe('the number of a session', () => {
   test('is not used again while rows of its owner are left', async () => {
     const [one, two] = await openMany(2);
@@ -731,12 +766,12 @@ describe('tokens', () => {
 });
 
 describe('events', () => {
-  const channel = `SELECT 'holdfast_w_' || left(md5($1), 16) AS channel`;
+  const channel = `SELECT 'w_' || left(md5($1), 16) AS channel`;
 
   async function openWatcher() {
     const watcher = await open({ agent: 'watcher' });
     const [row] = await watcher.rows(channel, [bucket]);
-    await watcher.client.query(`LISTEN ${row.channel}`);
+    await watcher.client.query(`LISTEN ${watcher.channel(row.channel)}`);
     await watcher.call('watch', bucket, watcher.session);
     return watcher;
   }
@@ -837,7 +872,7 @@ describe('events', () => {
     const watcher = await openWatcher();
     const other = await open();
     const [row] = await other.rows(channel, [bucket]);
-    await other.client.query(`LISTEN ${row.channel}`);
+    await other.client.query(`LISTEN ${other.channel(row.channel)}`);
     await watcher.die(other);
     await other.enter();
     expect(await other.notes()).toEqual([]);

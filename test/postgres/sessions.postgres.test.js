@@ -326,6 +326,7 @@ describe('a call that waits in the server', () => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1.5 * TTL_MS);
     await admin.query('ROLLBACK');
     expect((await granted) > (await lost)).toBe(true);
+    expect(held.signal.reason.reason).toBe('disconnected'); // and it is not collected before
     child.kill('SIGKILL');
   });
 

@@ -15,6 +15,8 @@ class SqlSession {
   session;
   epoch;
   bucket;
+  /** The random part of all channels. */
+  channels;
   /** The schema of the functions. */
   functions;
   /** @type {string[]} notifications that were not taken */
@@ -33,11 +35,16 @@ class SqlSession {
     Object.assign(self, { bucket, functions });
     self.client = await server.connect({ user });
     self.client.on('notification', ({ payload }) => self.#notes.push(payload));
-    const text = `SELECT session, epoch FROM ${functions}.open($1, $2, 0)`;
+    const text = `SELECT session, epoch, channels FROM ${functions}.open($1, $2, 0)`;
     const { rows } = await self.client.query(text, [bucket, agent]);
-    ({ session: self.session, epoch: self.epoch } = rows[0]);
-    await self.client.query(`LISTEN holdfast_${self.session}`);
+    Object.assign(self, rows[0]);
+    await self.client.query(`LISTEN ${self.channel(self.session)}`);
     return self;
+  }
+
+  /** @param {string | number} last  part of its name */
+  channel(last) {
+    return `holdfast_${this.channels}_${last}`;
   }
 
   /** @param {string} name  of a function @param {...any} values @returns its one value */

@@ -69,7 +69,8 @@ const { createHash } = require('node:crypto');
 //     -1 if none waits. A call that changes this priority notifies the holders that watch. A row of
 //     a session that has died counts until it is deleted: the sweep of a watching holder finds it.
 //
-// Notifications of a session, on the channel `holdfast_<session>`. They arrive after the commit of
+// Notifications of a session, on the channel `holdfast_<channels>_<session>`: the part <channels> is
+// random, and only roles with the rights on the tables can read it. They arrive after the commit of
 // the call that sent them; if the session made that call, they arrive before its answer:
 //
 //   g <number> <token>          the request holds the lock
@@ -80,22 +81,23 @@ const { createHash } = require('node:crypto');
 //   b <number> <session> <ms>   it is the watcher: the blocker, and the time to the next hold
 //                               limit, or nothing
 //
-// Events of a bucket, if a session watches it: on `holdfast_w_<16 digits of the bucket's md5>`, as
-// JSON, or as @<id> if it is too long: then event(id) returns it.
+// Events of a bucket, if a session watches it: on `holdfast_<channels>_w_<16 digits of the bucket's
+// md5>`, as JSON, or as @<id> if it is too long: then event(id) returns it.
 
 /** Of the tables and of these invariants: all programs need the same one. */
-const VERSION = 5;
+const VERSION = 6;
 
 const TABLES = `
 CREATE SCHEMA IF NOT EXISTS holdfast;
 
--- The version of this schema: one row.
-CREATE TABLE IF NOT EXISTS holdfast.version (version int NOT NULL);
+-- The version of this schema, and the random part of the names of all channels: one row.
+CREATE TABLE IF NOT EXISTS holdfast.version (version int NOT NULL, channels text NOT NULL);
 
 -- The last epoch of tokens: one row. It is logged, and written with a flush.
 CREATE TABLE IF NOT EXISTS holdfast.last_epoch (
   epoch bigint NOT NULL,
   grants_from timestamptz NOT NULL,
+  pause_ms float8 NOT NULL, -- until grants_from, at most: the clock may be set back
   ttl_ms float8 NOT NULL -- the longest one of its sessions
 );
 
@@ -103,6 +105,7 @@ CREATE TABLE IF NOT EXISTS holdfast.last_epoch (
 CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.epoch (
   epoch bigint NOT NULL,
   grants_from timestamptz NOT NULL,
+  pause_ms float8 NOT NULL,
   server_start timestamptz NOT NULL
 );
 
@@ -125,7 +128,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.requests (
   serial bigint, -- of a moved row: its ticket at first, smaller than a younger request's
   floor bigint NOT NULL, -- no row of the name with a smaller ticket lives
   session int NOT NULL,
-  number int NOT NULL,
+  number bigint NOT NULL,
   mode "char" NOT NULL, -- x: exclusive, s: shared
   state "char" NOT NULL, -- w: waiting, h: held, g: gone
   priority smallint NOT NULL, -- the higher, the more urgent
@@ -165,7 +168,8 @@ CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.events (
   event text NOT NULL
 );
 
-INSERT INTO holdfast.version SELECT ${VERSION} WHERE NOT EXISTS (SELECT FROM holdfast.version);
+INSERT INTO holdfast.version SELECT ${VERSION}, replace(gen_random_uuid()::text, '-', '')
+WHERE NOT EXISTS (SELECT FROM holdfast.version);
 `;
 
 /** The functions; `functions` stands for their schema. */
@@ -200,10 +204,15 @@ BEGIN
   WHERE EXISTS (SELECT FROM pg_settings s WHERE s.name = wanted.name);
 END $$;
 
+-- A channel. Its name has a random part: each role of the database may send to any channel.
+CREATE OR REPLACE FUNCTION functions.channel(of text) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT 'holdfast_' || current_setting('holdfast.channels') || '_' || of
+$$;
+
 -- Reports a change of a request to the watchers of the bucket.
 CREATE OR REPLACE FUNCTION functions.emit(
   in_bucket text, in_key text, own int, in_type text,
-  in_session int, in_number int, in_mode "char", in_token bigint,
+  in_session int, in_number bigint, in_mode "char", in_token bigint,
   in_priority smallint, in_overtakes smallint
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -232,7 +241,7 @@ BEGIN
     INSERT INTO holdfast.events (event) VALUES (payload) RETURNING id INTO event_id;
     payload := '@' || event_id;
   END IF;
-  PERFORM pg_notify('holdfast_w_' || left(md5(in_bucket), 16), payload);
+  PERFORM pg_notify(functions.channel('w_' || left(md5(in_bucket), 16)), payload);
 END $$;
 
 -- Whether a request may go ahead of another waiting one, the other_ one (invariant 10).
@@ -289,7 +298,7 @@ END $$;
 -- Takes a lock from its holder: the row of a dead session is deleted, else it is gone.
 CREATE OR REPLACE FUNCTION functions.lose(
   in_bucket text, in_key text, own int, in_reason text,
-  in_session int, in_number int, in_mode "char", in_token bigint
+  in_session int, in_number bigint, in_mode "char", in_token bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   request record;
@@ -301,7 +310,7 @@ BEGIN
     UPDATE holdfast.requests r SET state = 'g', why = in_reason
     WHERE r.session = in_session AND r.number = in_number
     RETURNING r.priority, r.overtakes INTO request;
-    PERFORM pg_notify('holdfast_' || in_session, concat_ws(' ', 'l', in_number, in_reason));
+    PERFORM pg_notify(functions.channel(in_session::text), concat_ws(' ', 'l', in_number, in_reason));
   END IF;
   PERFORM functions.emit(
     in_bucket, in_key, own, in_reason, in_session, in_number, in_mode, in_token,
@@ -316,7 +325,7 @@ CREATE OR REPLACE FUNCTION functions.notify_watcher(
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify(
-    'holdfast_' || w.session, concat_ws(' ', 'b', w.number, in_blocker, in_limit_ms)
+    functions.channel(w.session::text), concat_ws(' ', 'b', w.number, in_blocker, in_limit_ms)
   ) FROM (
     SELECT r.session, r.number FROM holdfast.requests r
     WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket > in_after AND r.state = 'w'
@@ -366,7 +375,7 @@ BEGIN
     RETURNING r.session, r.number
   LOOP
     PERFORM pg_notify(
-      'holdfast_' || holder.session,
+      functions.channel(holder.session::text),
       concat_ws(' ', 'c', holder.number, highest, nextval('holdfast.counter'))
     );
   END LOOP;
@@ -450,7 +459,7 @@ BEGIN
     WHERE r.session = waiting.session AND r.number = waiting.number
     RETURNING EXISTS (SELECT FROM holdfast.watchers w WHERE w.bucket = in_bucket) INTO is_watched;
     is_sent := pg_notify(
-      'holdfast_' || waiting.session, concat_ws(' ', 'g', waiting.number, new_token)
+      functions.channel(waiting.session::text), concat_ws(' ', 'g', waiting.number, new_token)
     ) IS NOT NULL;
     IF is_watched THEN
       PERFORM functions.emit(
@@ -561,7 +570,7 @@ END $$;
 --   w <session> <ticket> <ms>  it waits. If it may be the watcher (invariant 6): its blocker, and
 --                              the time to the next hold limit, or nothing. Else 0
 CREATE OR REPLACE FUNCTION functions.enter(
-  in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_mode "char",
+  in_bucket text, in_key text, own int, in_epoch bigint, in_number bigint, in_mode "char",
   in_steal boolean, in_max_pending int, in_max_shared int, in_hold_ms float8, in_details text,
   in_floor bigint DEFAULT 0, in_priority smallint DEFAULT 1
 ) RETURNS text LANGUAGE plpgsql AS $$
@@ -729,7 +738,7 @@ END $$;
 -- Notifies the session of a holder from now on when the highest priority of the waiting rows
 -- changes. Returns this priority, or null: none waits.
 CREATE OR REPLACE FUNCTION functions.watch_contention(
-  in_bucket text, in_key text, own int, in_number int
+  in_bucket text, in_key text, own int, in_number bigint
 ) RETURNS smallint LANGUAGE plpgsql AS $$
 DECLARE
   highest smallint;
@@ -797,7 +806,7 @@ END $$;
 -- Standard: Web Locks, "release the lock" and "abort the request". in_why: 'timedout', or ''.
 -- Returns null, or the reason if the lock was lost before. Has no effect the second time.
 CREATE OR REPLACE FUNCTION functions.leave(
-  in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_why text
+  in_bucket text, in_key text, own int, in_epoch bigint, in_number bigint, in_why text
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   -- As an expression: cheaper than a statement.
@@ -849,7 +858,7 @@ END $$;
 
 -- Changes the priority of a request. If it waits, it may move (invariant 10).
 CREATE OR REPLACE FUNCTION functions.change_priority(
-  in_bucket text, in_key text, own int, in_epoch bigint, in_number int, in_priority smallint
+  in_bucket text, in_key text, own int, in_epoch bigint, in_number bigint, in_priority smallint
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   request record;
@@ -950,17 +959,17 @@ BEGIN
     op := in_ops -> i;
     IF op ->> 0 = 'e' THEN
       answer := functions.enter(
-        in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, (op ->> 3)::"char",
+        in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::bigint, (op ->> 3)::"char",
         (op ->> 4)::boolean, (op ->> 5)::int, (op ->> 6)::int, (op ->> 7)::float8, op ->> 8,
         coalesce((op ->> 9)::bigint, 0), coalesce((op ->> 10)::smallint, 1::smallint)
       );
     ELSIF op ->> 0 = 'p' THEN
       PERFORM functions.change_priority(
-        in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, (op ->> 3)::smallint
+        in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::bigint, (op ->> 3)::smallint
       );
       answer := NULL;
     ELSE
-      answer := functions.leave(in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::int, op ->> 3);
+      answer := functions.leave(in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::bigint, op ->> 3);
     END IF;
     answers := array_append(answers, answer);
   END LOOP;
@@ -1027,18 +1036,25 @@ BEGIN
   RETURN functions.remove(in_bucket, ARRAY[in_session], own, in_epoch, true);
 END $$;
 
+-- The milliseconds that are left of a pause. A clock that was set back does not make it longer.
+CREATE OR REPLACE FUNCTION functions.pause_left(grants_from timestamptz, pause_ms float8)
+RETURNS float8 LANGUAGE sql VOLATILE AS $$
+  SELECT greatest(0, least(pause_ms, extract(epoch FROM grants_from - clock_timestamp()) * 1000))
+$$;
+
 -- Begins a session on this connection, which has none. It uses epoch 0 until pause_ms have passed.
 -- Also removes sessions of the bucket that have died: at most 50 names, the next ones in the next
 -- call.
 CREATE OR REPLACE FUNCTION functions.open(
   in_bucket text, in_agent text, in_ttl_ms float8,
-  OUT session int, OUT epoch bigint, OUT pause_ms float8
+  OUT session int, OUT epoch bigint, OUT pause_ms float8, OUT channels text
 ) LANGUAGE plpgsql AS $$
 DECLARE
   grants_from timestamptz;
   dead int[];
 BEGIN
   PERFORM functions.configure();
+  SELECT set_config('holdfast.channels', v.channels, false) INTO channels FROM holdfast.version v;
   LOOP
     session := nextval('holdfast.session_numbers');
     IF pg_try_advisory_lock(1212368708, session) THEN
@@ -1049,12 +1065,12 @@ BEGIN
     END IF;
   END LOOP;
 
-  SELECT e.epoch, e.grants_from INTO epoch, grants_from FROM holdfast.epoch e
-  WHERE e.server_start = pg_postmaster_start_time();
+  SELECT e.epoch, functions.pause_left(e.grants_from, e.pause_ms) INTO epoch, pause_ms
+  FROM holdfast.epoch e WHERE e.server_start = pg_postmaster_start_time();
   IF NOT FOUND THEN
     PERFORM pg_advisory_xact_lock(1212368710, 0);
-    SELECT e.epoch, e.grants_from INTO epoch, grants_from FROM holdfast.epoch e
-    WHERE e.server_start = pg_postmaster_start_time();
+    SELECT e.epoch, functions.pause_left(e.grants_from, e.pause_ms) INTO epoch, pause_ms
+    FROM holdfast.epoch e WHERE e.server_start = pg_postmaster_start_time();
     IF NOT FOUND THEN
       PERFORM set_config('synchronous_commit', 'on', true);
       SELECT
@@ -1062,20 +1078,16 @@ BEGIN
           max(l.epoch) + 1,
           floor(extract(epoch FROM clock_timestamp() - timestamptz '2025-01-01 00:00:00+00'))
         ),
-        coalesce(
-          greatest(
-            max(l.grants_from), clock_timestamp() + max(l.ttl_ms) * interval '1 millisecond'
-          ),
-          clock_timestamp()
-        )
-      INTO epoch, grants_from FROM holdfast.last_epoch l;
+        greatest(max(functions.pause_left(l.grants_from, l.pause_ms)), max(l.ttl_ms), 0)
+      INTO epoch, pause_ms FROM holdfast.last_epoch l;
+      grants_from := clock_timestamp() + pause_ms * interval '1 millisecond';
       DELETE FROM holdfast.last_epoch;
-      INSERT INTO holdfast.last_epoch VALUES (open.epoch, grants_from, in_ttl_ms);
+      INSERT INTO holdfast.last_epoch VALUES (open.epoch, grants_from, open.pause_ms, in_ttl_ms);
       DELETE FROM holdfast.epoch;
-      INSERT INTO holdfast.epoch VALUES (open.epoch, grants_from, pg_postmaster_start_time());
+      INSERT INTO holdfast.epoch
+      VALUES (open.epoch, grants_from, open.pause_ms, pg_postmaster_start_time());
     END IF;
   END IF;
-  pause_ms := greatest(0, extract(epoch FROM grants_from - clock_timestamp()) * 1000);
   IF EXISTS (SELECT FROM holdfast.last_epoch l WHERE l.ttl_ms < in_ttl_ms) THEN
     PERFORM set_config('synchronous_commit', 'on', true);
     UPDATE holdfast.last_epoch l SET ttl_ms = greatest(l.ttl_ms, in_ttl_ms);
@@ -1165,13 +1177,13 @@ END $$;
 -- The holders of a name, in the order of their grants. Expired and dead ones are left out.
 CREATE OR REPLACE FUNCTION functions.holders(in_bucket text, in_key text, own int, in_max int)
 RETURNS TABLE (
-  agent text, session int, number int, mode "char", ticket bigint, token bigint, max_shared int,
+  agent text, session int, number float8, mode "char", ticket bigint, token bigint, max_shared int,
   hold_ms float8, details text, waited_ms float8, held_ms float8, priority smallint,
   overtakes smallint
 ) LANGUAGE plpgsql AS $$
 BEGIN
   RETURN QUERY -- one statement: the first waiting row and the holders are of one moment
-    SELECT s.agent, r.session, r.number, r.mode, r.ticket, r.token, r.max_shared,
+    SELECT s.agent, r.session, r.number::float8, r.mode, r.ticket, r.token, r.max_shared,
       r.hold_ms, r.details,
       extract(epoch FROM r.granted - r.entered)::float8 * 1000,
       extract(epoch FROM clock_timestamp() - r.granted)::float8 * 1000, r.priority, r.overtakes
@@ -1198,11 +1210,11 @@ $$;
 -- ones in the order of their queues. Lost, expired and dead ones are left out.
 CREATE OR REPLACE FUNCTION functions.inspect(in_bucket text, own int)
 RETURNS TABLE (
-  key text, state "char", agent text, session int, number int, mode "char", ticket bigint,
+  key text, state "char", agent text, session int, number float8, mode "char", ticket bigint,
   token bigint, max_shared int, hold_ms float8, details text, waited_ms float8, held_ms float8,
   priority smallint, overtakes smallint
 ) LANGUAGE sql AS $$
-  SELECT r.key, r.state, s.agent, r.session, r.number, r.mode, r.ticket,
+  SELECT r.key, r.state, s.agent, r.session, r.number::float8, r.mode, r.ticket,
     r.token, r.max_shared, r.hold_ms, r.details,
     extract(epoch FROM coalesce(r.granted, clock_timestamp()) - r.entered)::float8 * 1000,
     extract(epoch FROM clock_timestamp() - r.granted)::float8 * 1000, r.priority, r.overtakes

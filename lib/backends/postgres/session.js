@@ -59,7 +59,7 @@ const DEAD_SESSIONS = planned(
 );
 /** All of a name. */
 const QUEUE = `
-  SELECT session, number, mode, state, max_shared FROM holdfast.requests
+  SELECT session, number::float8, mode, state, max_shared FROM holdfast.requests
   WHERE bucket = $1 AND key = $2 AND state <> 'g' ORDER BY ticket`;
 
 /** By their numbers in the tables. @type {TaskPriority[]} */
@@ -175,9 +175,9 @@ class Call {
   }
 }
 
-/** The channel of the events of a bucket. @param {string} bucket  in ASCII */
+/** The last part of the channel of the events of a bucket. @param {string} bucket  in ASCII */
 const toEventChannel = (bucket) =>
-  `holdfast_w_${createHash('md5').update(bucket).digest('hex').slice(0, 16)}`;
+  `w_${createHash('md5').update(bucket).digest('hex').slice(0, 16)}`;
 
 /**
  * A session with PostgreSQL: one connection, and a second one while its requests wait.
@@ -188,7 +188,7 @@ class PostgresSession {
   isOver = false;
   #options;
   #bucket;
-  #eventChannel;
+  #eventChannel = '';
   #agent;
   #host;
   /** @type {any} a client of pg */
@@ -232,7 +232,6 @@ class PostgresSession {
   constructor(options, agent, host) {
     this.#options = options;
     this.#bucket = toAscii(options.bucket);
-    this.#eventChannel = toEventChannel(this.#bucket);
     this.#agent = agent;
     this.#host = host;
     const cancel = (/** @type {number} */ pid) =>
@@ -269,11 +268,12 @@ class PostgresSession {
   async #register() {
     await this.#client.query('SET default_transaction_isolation TO "read committed"');
     const agent = toAscii(fromSessionInfo(this.#agent));
-    const [[session, epoch, pauseMs]] = await this.#query(
-      `SELECT session, epoch, pause_ms FROM ${FUNCTIONS}.open($1, $2, $3)`,
+    const [[session, epoch, pauseMs, channels]] = await this.#query(
+      `SELECT session, epoch, pause_ms, channels FROM ${FUNCTIONS}.open($1, $2, $3)`,
       [this.#bucket, agent, this.#options.ttlMs],
     );
-    await this.#client.query(`LISTEN holdfast_${session}`);
+    this.#eventChannel = `holdfast_${channels}_${toEventChannel(this.#bucket)}`;
+    await this.#client.query(`LISTEN holdfast_${channels}_${session}`);
     return { session, epoch, pauseMs };
   }
 
