@@ -32,9 +32,11 @@ beforeEach(async () => {
 });
 afterEach(() => watch.close());
 
-function open(idleMs) {
+function open(idleMs, maxWaitMs) {
   const { options } = toPostgresOptions(server.url(), {});
-  ended = new Promise((resolve) => (watch = new DeathWatch(options, cancel, resolve, idleMs)));
+  ended = new Promise((resolve) => {
+    watch = new DeathWatch(options, cancel, resolve, idleMs, maxWaitMs);
+  });
 }
 
 /** @param {string} query @param {number} count  of its rows */
@@ -46,6 +48,19 @@ test('a session that ends is reported', async () => {
   open(LONG_MS);
   watch.target = holder.session;
   await until(WAITS, 1);
+  holder.breakOff();
+  expect(await ended).toBe(holder.session);
+});
+
+test('a wait does not keep old rows of the database from vacuum', async () => {
+  open(LONG_MS, 20);
+  watch.target = holder.session;
+  await until(WAITS, 1);
+  const { rows } = await witness.query('SELECT pg_current_xact_id()::text AS xid');
+  const old = `
+    SELECT FROM pg_stat_activity WHERE application_name = 'holdfast' AND backend_xmin IS NOT NULL
+    AND backend_xmin::text::bigint > ${rows[0].xid}`;
+  await until(old, 1);
   holder.breakOff();
   expect(await ended).toBe(holder.session);
 });

@@ -3,6 +3,7 @@
 const { invalidStateError } = require('../../errors.js');
 const { clearTimeout, setTimeout } = require('../../time.js');
 const { loadPg } = require('./pg-library.js');
+const { INVALID_PARAMETER_VALUE } = require('./postgres-errors.js');
 const { ensureSchema, FUNCTIONS, VERSION } = require('./schema.js');
 
 /** @typedef {import('./postgres-options.js').PostgresOptions} PostgresOptions */
@@ -25,7 +26,7 @@ const ABOUT_SERVER = `
     current_setting('server_version_num')::int AS version,
     current_setting('server_version') AS "versionText"`;
 
-const LIMIT_SILENCE = `
+const SET_LIMITS = `
   SELECT set_config(name, setting, false)
   FROM json_each_text($1) wanted (name, setting)
   WHERE EXISTS (SELECT FROM pg_settings s WHERE s.name = wanted.name)`;
@@ -51,6 +52,14 @@ function limitsOf(ttlMs) {
     client_connection_check_interval: ttlMs / 2,
   };
 }
+
+/** The limits of time that a role may have: a session lasts, and waits, as long as it likes. */
+const NO_LIMITS = {
+  statement_timeout: 0,
+  transaction_timeout: 0, // since 17
+  idle_session_timeout: 0, // since 14
+  idle_in_transaction_session_timeout: 0,
+};
 
 /**
  * Calls before a session is there: nothing else would notice that the server has fallen silent.
@@ -81,6 +90,7 @@ async function checkServer(client, { isPooled }) {
     throw invalidStateError(`PostgreSQL ${versionText} is too old: locks need 13 or later`);
   }
   if (isStandby) throw new Error('the server is a standby, which takes no changes');
+  client.backendPid = pid;
   if (pid !== client.processID && !isPooled) {
     throw invalidStateError(
       'A connection pooler answers in place of PostgreSQL. Locks need a session that nothing else uses: ' +
@@ -147,14 +157,21 @@ async function checkSchema(client) {
 async function prepare(client, options, other) {
   await client.query(SET_SEARCH_PATH);
   await checkServer(client, options);
-  const { isPooled, isPoolerChecked, ttlMs } = options;
+  const { isPooled, isPoolerChecked, ttlMs, lockTimeoutMs = 0 } = options;
   if (isPooled && !isPoolerChecked && !(await keepsSession(client, other))) {
     throw invalidStateError(
       'The connection pooler does not keep sessions: it gives a server connection to several clients. ' +
         'Give the address of the server, or of a pool with pool_mode = session',
     );
   }
-  await client.query(LIMIT_SILENCE, [JSON.stringify(limitsOf(ttlMs))]);
+  const limits = { ...NO_LIMITS, lock_timeout: lockTimeoutMs, ...limitsOf(ttlMs) };
+  const set = (/** @type {object} */ it) => client.query(SET_LIMITS, [JSON.stringify(it)]);
+  await set(limits).catch((/** @type {any} */ error) => {
+    if (error.code !== INVALID_PARAMETER_VALUE) throw error;
+    // Windows and macOS refuse it.
+    const { client_connection_check_interval: _, ...others } = limits;
+    return set(others);
+  });
 }
 
 /**

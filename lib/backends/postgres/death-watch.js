@@ -2,7 +2,7 @@
 
 const { Backoff } = require('../remote/backoff.js');
 const { connect } = require('./connection.js');
-const { QUERY_CANCELED } = require('./postgres-errors.js');
+const { LOCK_NOT_AVAILABLE, QUERY_CANCELED } = require('./postgres-errors.js');
 const { clearTimeout, setTimeout } = require('../../time.js');
 
 /** Of advisory locks; see schema.js. */
@@ -16,6 +16,11 @@ const WAIT = `
 const DELAY_MS = 10;
 /** A connection that was not needed for so long is closed. */
 const IDLE_MS = 30_000;
+/**
+ * A call that waits has a snapshot, and the server keeps all rows of the database that were deleted
+ * since: so a wait is begun again after this time.
+ */
+const MAX_WAIT_MS = 30_000;
 
 /**
  * Waits on a separate connection for the end of another session, whose advisory lock is free
@@ -27,6 +32,7 @@ class DeathWatch {
   #cancel;
   #onEnd;
   #idleMs;
+  #maxWaitMs;
   /** @type {any} a client of pg */
   #client;
   /** The session to wait for; 0: none. */
@@ -43,12 +49,14 @@ class DeathWatch {
    * @param {(pid: number) => void} cancel  what a backend of the server does
    * @param {(session: number) => void} onEnd
    * @param {number} [idleMs]
+   * @param {number} [maxWaitMs]
    */
-  constructor(options, cancel, onEnd, idleMs = IDLE_MS) {
+  constructor(options, cancel, onEnd, idleMs = IDLE_MS, maxWaitMs = MAX_WAIT_MS) {
     this.#options = options;
     this.#cancel = cancel;
     this.#onEnd = onEnd;
     this.#idleMs = idleMs;
+    this.#maxWaitMs = maxWaitMs;
   }
 
   get target() {
@@ -76,7 +84,7 @@ class DeathWatch {
   }
 
   #stopCall() {
-    if (this.#isRunning && this.#client !== undefined) this.#cancel(this.#client.processID);
+    if (this.#isRunning && this.#client !== undefined) this.#cancel(this.#client.backendPid);
   }
 
   close() {
@@ -105,7 +113,7 @@ class DeathWatch {
         this.target = 0;
         this.#onEnd(session);
       } catch (/** @type {any} */ error) {
-        if (error.code === QUERY_CANCELED) continue;
+        if ([QUERY_CANCELED, LOCK_NOT_AVAILABLE].includes(error.code)) continue;
         this.#drop();
         await backoff.pause(); // the sweep finds it, too
       }
@@ -114,13 +122,10 @@ class DeathWatch {
   }
 
   async #connect() {
-    const options = { ...this.#options, isPoolerChecked: true };
+    const options = { ...this.#options, isPoolerChecked: true, lockTimeoutMs: this.#maxWaitMs };
     const client = await connect(options, () => {
       if (this.#client === client) this.#client = undefined;
     });
-    await client.query(
-      "SELECT set_config('lock_timeout', '0', false), set_config('statement_timeout', '0', false)",
-    );
     if (this.#isClosed) client.connection.stream.destroy();
     return client;
   }

@@ -8,6 +8,8 @@ const INSUFFICIENT_RESOURCES = /^53/;
 const TOO_MANY_CONNECTIONS = '53300';
 const INVALID_CATALOG_NAME = '3D000';
 const QUERY_CANCELED = '57014';
+const LOCK_NOT_AVAILABLE = '55P03';
+const INVALID_PARAMETER_VALUE = '22023';
 
 /** @param {any} error */
 const isRefusal = ({ code }) =>
@@ -46,4 +48,11 @@ function describe(error) {
   return { name: 'InvalidStateError', message: code === '' ? message : text };
 }
 
-module.exports = { QUERY_CANCELED, describe, isAnswer, isFinal };
+module.exports = {
+  INVALID_PARAMETER_VALUE,
+  LOCK_NOT_AVAILABLE,
+  QUERY_CANCELED,
+  describe,
+  isAnswer,
+  isFinal,
+};

@@ -11,6 +11,7 @@ const { shownUrl } = require('../shown-url.js');
  * @property {number} ttlMs
  * @property {boolean} isPooled  by a pooler that keeps sessions
  * @property {boolean} [isPoolerChecked]  an earlier connection has checked that
+ * @property {number} [lockTimeoutMs]  of a call of this connection; none: any time
  */
 
 /** @typedef {import('../../../types/postgres.d.ts').PostgresBackendOptions} GivenOptions */

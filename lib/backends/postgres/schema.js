@@ -69,8 +69,8 @@ const { createHash } = require('node:crypto');
 //     -1 if none waits. A call that changes this priority notifies the holders that watch. A row of
 //     a session that has died counts until it is deleted: the sweep of a watching holder finds it.
 //
-// Notifications of a session, on the channel `holdfast_<channels>_<session>`: the part <channels> is
-// random, and only roles with the rights on the tables can read it. They arrive after the commit of
+// Notifications of a session, on the channel `holdfast_<channels>_<session>`, whose part <channels>
+// is random, and read by roles with rights on the tables only. They arrive after the commit of
 // the call that sent them; if the session made that call, they arrive before its answer:
 //
 //   g <number> <token>          the request holds the lock
@@ -186,8 +186,7 @@ LANGUAGE sql IMMUTABLE AS $$
   SELECT hashtext(bucket || '/' || key)
 $$;
 
--- The settings of a connection: calls need no flush, and the indexes whatever the statistics say;
--- a session may wait for as long as it likes.
+-- The settings of a connection: calls need no flush, and the indexes whatever the statistics say.
 CREATE OR REPLACE FUNCTION functions.configure() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config(name, setting, false)
@@ -196,12 +195,8 @@ BEGIN
     ('enable_seqscan', 'off'),
     ('enable_bitmapscan', 'off'),
     ('plan_cache_mode', 'force_generic_plan'),
-    ('jit', 'off'),
-    ('statement_timeout', '0'),
-    ('lock_timeout', '0'),
-    ('idle_session_timeout', '0') -- since 14
-  ) wanted (name, setting)
-  WHERE EXISTS (SELECT FROM pg_settings s WHERE s.name = wanted.name);
+    ('jit', 'off')
+  ) wanted (name, setting);
 END $$;
 
 -- A channel. Its name has a random part: each role of the database may send to any channel.
@@ -310,7 +305,9 @@ BEGIN
     UPDATE holdfast.requests r SET state = 'g', why = in_reason
     WHERE r.session = in_session AND r.number = in_number
     RETURNING r.priority, r.overtakes INTO request;
-    PERFORM pg_notify(functions.channel(in_session::text), concat_ws(' ', 'l', in_number, in_reason));
+    PERFORM pg_notify(
+      functions.channel(in_session::text), concat_ws(' ', 'l', in_number, in_reason)
+    );
   END IF;
   PERFORM functions.emit(
     in_bucket, in_key, own, in_reason, in_session, in_number, in_mode, in_token,
