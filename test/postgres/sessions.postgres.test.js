@@ -286,22 +286,23 @@ describe('a call that waits in the server', () => {
     SELECT pid FROM pg_stat_activity
     WHERE application_name = 'holdfast' AND wait_event_type = 'Lock' AND query LIKE $1`;
   let admin;
+  let observer; // of pg_stat_activity, which stays the same in a transaction
   beforeEach(async () => {
-    admin = await server.connect();
+    [admin, observer] = [await server.connect(), await server.connect()];
   });
-  afterEach(() => admin.end());
+  afterEach(() => Promise.all([admin.end(), observer.end()]));
 
   /** A call of a session waits for a lock of the administrator. @param {string} call */
   async function untilWaiting(call) {
     let rows = [];
-    while (rows.length === 0) ({ rows } = await admin.query(CALLS_THAT_WAIT, [`%.${call}(%`]));
+    while (rows.length === 0) ({ rows } = await observer.query(CALLS_THAT_WAIT, [`%.${call}(%`]));
     return rows;
   }
 
   /** The server refuses the call that waits. @param {string} call */
   async function cancel(call) {
     for (const { pid } of await untilWaiting(call)) {
-      await admin.query('SELECT pg_cancel_backend($1)', [pid]);
+      await observer.query('SELECT pg_cancel_backend($1)', [pid]);
     }
   }
 
@@ -330,6 +331,31 @@ describe('a call that waits in the server', () => {
     child.kill('SIGKILL');
   });
 
+  test('and is refused: a hold limit is enforced later', async () => {
+    const { locks } = open();
+    const held = await locks.acquire('limited', { holdLimit: 500 });
+    const lost = once(held.signal, 'abort');
+    await lockName('limited');
+    await cancel('expire');
+    await admin.query('ROLLBACK');
+    await lost;
+    expect(held.signal.reason.reason).toBe('expired');
+  });
+
+  test('and is refused: a watch begins later, and reports that events are lost', async () => {
+    const { locks } = open();
+    await locks.query();
+    await admin.query('BEGIN; LOCK TABLE holdfast.watchers');
+    const events = locks.watch('a')[Symbol.asyncIterator]();
+    const event = events.next();
+    await cancel('watch');
+    await admin.query('ROLLBACK');
+    while ((await admin.query('SELECT FROM holdfast.watchers')).rowCount === 0);
+    await locks.request('a', () => {});
+    expect((await event).value).toMatchObject({ name: 'a', lost: 1 });
+    await events.return();
+  });
+
   test('and is refused fails alone, whatever the language of the server', async () => {
     const { locks, backend } = await openAtGate();
     const inFinnish = (data) =>
@@ -344,6 +370,20 @@ describe('a call that waits in the server', () => {
     expect(await backend.status()).toMatchObject({ lost: 0, sessions: 1 });
     expect(held.signal.aborted).toBe(false);
   });
+});
+
+test('a lock that is released leaves no timer of its hold limit', async () => {
+  const { locks, backend } = open();
+  const held = await locks.acquire('long', { holdLimit: 1000 });
+  await locks.request('short', { holdLimit: 100 }, () => {});
+  const count = async () => {
+    const { roundTrips, keepAlives } = await backend.status();
+    return roundTrips - keepAlives;
+  };
+  const before = await count();
+  await once(held.signal, 'abort');
+  await locks.query();
+  expect((await count()) - before).toBe(3); // expire() and leave() of `long`, and the query
 });
 
 describe('the network', () => {

@@ -197,6 +197,8 @@ class PostgresSession {
   #epoch = NO_GRANTS;
   /** @type {Map<number, Entry>} */
   #entries = new Map();
+  /** @type {Map<string, number>} of the entries, by key */
+  #entryCounts = new Map();
   /** Steals that wait for the end of the pause; see enter(). @type {Set<Entry>} */
   #lateSteals = new Set();
   /** Those with a blocker; the first one decides for which session to wait. @type {Set<Entry>} */
@@ -222,6 +224,7 @@ class PostgresSession {
   #pinging = undefined;
   /** @type {(() => void)[]} wait until the session is valid */
   #late = [];
+  #isSweeping = false;
   #counts = { roundTrips: 0, roundTripMs: 0, keepAlives: 0 };
 
   /**
@@ -308,6 +311,7 @@ class PostgresSession {
   enter(request) {
     const entry = new Entry(request);
     this.#entries.set(request.number, entry);
+    this.#entryCounts.set(entry.key, (this.#entryCounts.get(entry.key) ?? 0) + 1);
     if (!request.message.steal || this.#epoch !== NO_GRANTS) return this.#enter(entry);
     this.#lateSteals.add(entry);
     this.#host.onQueued(request);
@@ -334,7 +338,7 @@ class PostgresSession {
       ],
       onAnswer: (answer) => this.#onEntered(entry, /** @type {string} */ (answer)),
       onError: (error) => {
-        this.#entries.delete(request.number);
+        this.#forget(entry);
         this.#host.onFailed(request, error);
       },
     });
@@ -468,9 +472,27 @@ class PostgresSession {
   watch(id, name, hasMissed) {
     this.#watches.set(id, { name, lost: hasMissed ? 1 : 0 });
     if (this.#watches.size > 1) return;
+    void this.#beginEvents();
+  }
+
+  async #beginEvents() {
     const [bucket, own] = this.#own;
-    void this.#query(`LISTEN ${this.#eventChannel}`).catch(ignore);
-    void this.#query(`SELECT ${FUNCTIONS}.watch($1, $2)`, [bucket, own]).catch(ignore);
+    try {
+      await Promise.all([
+        this.#query(`LISTEN ${this.#eventChannel}`),
+        this.#query(`SELECT ${FUNCTIONS}.watch($1, $2)`, [bucket, own]),
+      ]);
+    } catch {
+      // The server has refused a call.
+      if (this.isOver) return;
+      this.#noteLostEvent();
+      const retry = () => this.#watches.size > 0 && void this.#beginEvents();
+      setTimeout(retry, SWEEP_MS).unref();
+    }
+  }
+
+  #noteLostEvent() {
+    for (const watch of this.#watches.values()) watch.lost += 1;
   }
 
   /** @param {number} id */
@@ -634,7 +656,7 @@ class PostgresSession {
     if (outcome === 'g') {
       this.#whenValid(() => this.#onGranted(entry, value));
     } else if (outcome === 'm') {
-      this.#entries.delete(request.number);
+      this.#forget(entry);
       this.#host.onMissed(request);
     } else if (!entry.isHeld) {
       if (!entry.isLeaving) this.#host.onQueued(request);
@@ -700,8 +722,17 @@ class PostgresSession {
 
   /** @param {Entry} entry */
   #forget(entry) {
-    if (this.#entries.get(entry.number) === entry) this.#entries.delete(entry.number);
     this.#setBlocker(entry, 0);
+    if (!this.#entries.delete(entry.number)) return;
+    const { key } = entry;
+    const left = (this.#entryCounts.get(key) ?? 0) - 1;
+    if (left > 0) {
+      this.#entryCounts.set(key, left);
+    } else {
+      this.#entryCounts.delete(key);
+      clearTimeout(this.#limitTimers.get(key)?.timer);
+      this.#limitTimers.delete(key);
+    }
   }
 
   /** @param {Entry} entry @param {number} session */
@@ -729,6 +760,13 @@ class PostgresSession {
   }
 
   async #sweep() {
+    if (this.#isSweeping) return;
+    this.#isSweeping = true;
+    await this.#sweepOnce();
+    this.#isSweeping = false;
+  }
+
+  async #sweepOnce() {
     const isWatching = this.#watches.size > 0;
     const entries = [...this.#entries.values()];
     const waiting = entries.filter((it) => it.isAnswered && !it.isHeld);
@@ -759,10 +797,9 @@ class PostgresSession {
     const expire = async () => {
       this.#limitTimers.delete(key);
       const [bucket, own, epoch] = this.#own;
-      const rows = await this.#query(EXPIRE, [bucket, key, own, epoch]).catch(() => [[null]]);
-      const [[left]] = rows;
-      const concerns = [...this.#entries.values()].some((it) => it.key === key);
-      if (left !== null && concerns) this.#expireAfter(key, left);
+      const again = () => [[SWEEP_MS]]; // the server has refused the call
+      const [[left]] = await this.#query(EXPIRE, [bucket, key, own, epoch]).catch(again);
+      if (left !== null && this.#entryCounts.has(key) && !this.isOver) this.#expireAfter(key, left);
     };
     const wait = Math.min(Math.max(Math.ceil(ms), 0) + 1, MAX_TIMER_MS);
     this.#limitTimers.set(key, { at, timer: setTimeout(() => void expire(), wait).unref() });
@@ -802,7 +839,7 @@ class PostgresSession {
   async #onEvent(payload) {
     const text = payload.startsWith('@') ? await this.#longEvent(payload.slice(1)) : payload;
     if (text === null) {
-      for (const watch of this.#watches.values()) watch.lost += 1;
+      this.#noteLostEvent();
       return;
     }
     const { type, key, number, mode, token, time, agent, priority, overtakes } = JSON.parse(text);
