@@ -35,7 +35,7 @@ afterEach(() => watch.close());
 function open(idleMs, maxWaitMs) {
   const { options } = toPostgresOptions(server.url(), {});
   ended = new Promise((resolve) => {
-    watch = new DeathWatch(options, cancel, resolve, idleMs, maxWaitMs);
+    watch = new DeathWatch(options, cancel, resolve, { idleMs, maxWaitMs });
   });
 }
 

@@ -169,8 +169,7 @@ async function prepare(client, options, other) {
   await set(limits).catch((/** @type {any} */ error) => {
     if (error.code !== INVALID_PARAMETER_VALUE) throw error;
     // Windows and macOS refuse it.
-    const { client_connection_check_interval: _, ...others } = limits;
-    return set(others);
+    return set({ ...limits, client_connection_check_interval: 0 });
   });
 }
 

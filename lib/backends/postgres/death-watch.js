@@ -48,10 +48,9 @@ class DeathWatch {
    * @param {import('./postgres-options.js').PostgresOptions} options
    * @param {(pid: number) => void} cancel  what a backend of the server does
    * @param {(session: number) => void} onEnd
-   * @param {number} [idleMs]
-   * @param {number} [maxWaitMs]
+   * @param {{ idleMs?: number, maxWaitMs?: number }} [times]
    */
-  constructor(options, cancel, onEnd, idleMs = IDLE_MS, maxWaitMs = MAX_WAIT_MS) {
+  constructor(options, cancel, onEnd, { idleMs = IDLE_MS, maxWaitMs = MAX_WAIT_MS } = {}) {
     this.#options = options;
     this.#cancel = cancel;
     this.#onEnd = onEnd;
