@@ -10,8 +10,8 @@ const { shownUrl } = require('../shown-url.js');
  * @property {string} bucket
  * @property {number} ttlMs
  * @property {boolean} isPooled  by a pooler that keeps sessions
- * @property {boolean} [isPoolerChecked]  an earlier connection has checked that
- * @property {number} [lockTimeoutMs]  of a call of this connection; none: any time
+ * @property {boolean} [isPoolerChecked]  by an earlier connection
+ * @property {number} [lockTimeoutMs]  for a call; none: no limit
  */
 
 /** @typedef {import('../../../types/postgres.d.ts').PostgresBackendOptions} GivenOptions */
