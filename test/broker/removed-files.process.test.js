@@ -103,6 +103,27 @@ test('a client that finds a dead broker, in a folder that is removed now, makes 
   locks.close();
 });
 
+test.each([1, 2, 3])('a folder that is removed while it is made (%d) is made again', async (at) => {
+  const { mkdirSync } = fs;
+  let left = at;
+  const mkdir = jest.spyOn(fs, 'mkdirSync').mockImplementation((folder, options) => {
+    const made = mkdirSync(folder, options);
+    if (String(folder).startsWith(directory) && (left -= 1) === 0) {
+      fs.rmSync(folder, { recursive: true, force: true });
+    }
+    return made;
+  });
+  let locks;
+  try {
+    locks = openAt();
+    expect(await locks.request('ledger', () => 'ran')).toBe('ran');
+    expect(left).toBeLessThanOrEqual(0);
+  } finally {
+    mkdir.mockRestore();
+    locks?.close();
+  }
+});
+
 /**
  * A broker in this process, which no watch notifies.
  * @param {() => void} [onAccepted]  called for each connection

@@ -140,7 +140,8 @@ function directoryStat(directory) {
 }
 
 /** @param {string} directory */
-const removedMeanwhile = (directory) => refused(directory, 'it was removed just now');
+const removedMeanwhile = (directory) =>
+  withCause(refused(directory, 'it was removed just now'), { code: 'ENOENT' });
 
 /**
  * Makes a directory that only this user may enter, or checks an existing one.
@@ -193,8 +194,14 @@ function notCreated(directory, cause) {
   if (cause instanceof DOMException) return cause;
   const { message } = /** @type {Error} */ (cause);
   const why = `${directory} (${message})${otherDirectoryText(directory)}`;
-  return securityError(`The directory for locks cannot be made: ${why}`);
+  return withCause(securityError(`The directory for locks cannot be made: ${why}`), cause);
 }
+
+/**
+ * @param {DOMException} error
+ * @param {unknown} cause
+ */
+const withCause = (error, cause) => Object.defineProperty(error, 'cause', { value: cause });
 
 /** Windows has none of them. */
 const { O_DIRECTORY = 0, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY } = fs.constants;
@@ -279,6 +286,9 @@ function ageOf(file) {
   return stat === undefined ? 0 : dateNow() - stat.mtimeMs;
 }
 
+/** Of the folder, while it is made. */
+const MAX_REMOVALS = 10;
+
 /** The files of a bucket of the broker: its folder, the epochs in it, its sockets. */
 class BrokerFiles {
   /** @type {string} of the bucket */
@@ -332,8 +342,22 @@ class BrokerFiles {
     return path.join(this.folder, INNER_FOLDERS[1]);
   }
 
-  /** @throws DOMException (SecurityError) */
+  /**
+   * Again if a part of it is removed meanwhile.
+   * @throws DOMException (SecurityError)
+   */
   ensure() {
+    for (let left = MAX_REMOVALS; ; left -= 1) {
+      try {
+        this.#ensureOnce();
+        return;
+      } catch (error) {
+        if (left === 0 || /** @type {any} */ (error).cause?.code !== 'ENOENT') throw error;
+      }
+    }
+  }
+
+  #ensureOnce() {
     try {
       // Only the last one is private or shared: others of the machine may use its parents.
       makeWithParents(path.dirname(this.directory));
