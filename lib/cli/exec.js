@@ -233,6 +233,7 @@ async function exec(name, words, options) {
     }
     process.exitCode = await runCommand(manager, held, command, options);
     held.release();
+    await new Promise(setImmediate); // close() would take a lock that is not released yet away
   }
   manager.close();
 }

@@ -413,9 +413,6 @@ const USE_PACKAGE = {
   },
 };
 
-/** As cli.js requires them. */
-const PARTS_OF_TOOL = ['./exec-program.js', './full-program.js'];
-
 /**
  * @param {string} lib @param {string} dist
  * @param {Record<string, string>} programs  modules by the name of the file that is made
@@ -426,7 +423,7 @@ async function writePrograms(lib, dist, programs) {
     entryPoints: Object.fromEntries(
       Object.entries(programs).map(([file, module]) => [file, path.join(lib, module)]),
     ),
-    external: ['@grpc/grpc-js', 'pg', ...PARTS_OF_TOOL],
+    external: ['@grpc/grpc-js', 'pg'],
     minify: true,
     outdir: dist,
     plugins: [PACKAGE, USE_PACKAGE],

@@ -1,7 +1,7 @@
 'use strict';
 
 const { spawnSync } = require('node:child_process');
-const { existsSync, readdirSync, readFileSync } = require('node:fs');
+const { existsSync, readdirSync, readFileSync, symlinkSync } = require('node:fs');
 const path = require('node:path');
 const { gunzipSync } = require('node:zlib');
 const { MEANINGS } = require('../../lib/cli/exit-status.js');
@@ -20,6 +20,19 @@ afterEach(() => cli.close());
 
 /** Resolves when so many requests wait. */
 const waiting = (count) => untilEqual(async () => (await cli.locks.query()).pending.length, count);
+
+test.each([
+  ['lib', PROGRAM],
+  ['dist', path.join(__dirname, '..', '..', 'dist', 'cli.js')],
+])('by a link, which Node is to keep: the program of %s', (_folder, program) => {
+  const link = path.join(cli.directory, 'holdfast');
+  symlinkSync(program, link);
+  const env = { ...process.env, NODE_PRESERVE_SYMLINKS_MAIN: '1', HOLDFAST_DIR: cli.directory };
+  for (const words of [['exec', 'a', '--', 'echo', 'ran'], ['--version']]) {
+    const { status, stderr } = spawnSync(process.execPath, [link, ...words], { env });
+    expect([status, String(stderr)]).toEqual([0, '']);
+  }
+});
 
 describe('ls', () => {
   test('shows holders before waiters, with process, label and command', async () => {
