@@ -201,6 +201,7 @@ class Launcher {
    * @throws DOMException when the folder cannot be used, or no broker comes up
    */
   async reach() {
+    this.#files.ensure(); // says why this user may not read the log
     this.#logStart = fs.lstatSync(this.#logFile, { throwIfNoEntry: false })?.size ?? 0;
     while (!this.#isOver) {
       const attempt = await this.#tryOnce();
