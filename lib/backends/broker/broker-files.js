@@ -508,8 +508,9 @@ class BrokerFiles {
       try {
         return this.#openOrReplace(file, group);
       } catch (error) {
-        // A peer has made or replaced it at the same time.
-        const isRace = ['EEXIST', 'ENOENT'].includes(/** @type {any} */ (error).code);
+        // A peer has made or replaced it at the same time, and perhaps not set its mode yet.
+        const { code } = /** @type {any} */ (error);
+        const isRace = code === 'EEXIST' || code === 'ENOENT' || error instanceof DOMException;
         if (!isRace || left === 0) throw error;
       }
     }
