@@ -10,6 +10,13 @@ LockLog::Number LockLog::Begin(const Request& request) {
   return number;
 }
 
+void LockLog::Changing(Number number, Priority priority) {
+  Entry& entry = entries_[number];
+  entry.has_changed = true;
+  if (priority < entry.request.priority) entry.has_fallen = true;
+  entry.request.priority = priority;
+}
+
 void LockLog::Granted(Number number, uint64_t token) {
   Entry& entry = entries_[number];
   if (entry.state != State::kRequested) Fail("a grant that was not requested", number, number);
@@ -33,17 +40,19 @@ void LockLog::CheckPair(Number number, Number other) {
     if (!MayBeStolen(is_newer ? earlier : granted)) Fail("two hold one lock", number, other);
   }
   if (granted.request.steals || earlier.request.steals) return;
-  if (earlier.state == State::kRequested && IsBehind(granted, earlier) &&
+  if (earlier.state == State::kRequested && IsYounger(granted, earlier) &&
       Excludes(granted, earlier) && !MayBeStolen(earlier)) {
     Entry& overtaken = entries_[other];
-    if (!MayPass(granted, earlier)) overtaken.overtaken_by = number + 1;
-    if (MayPass(granted, earlier) && ++overtaken.overtakes > segment::kMaxOvertakes) {
+    const bool may_pass = HaveChanged(granted, earlier) || MayPass(granted, earlier);
+    if (!may_pass) overtaken.overtaken_by = number + 1;
+    if (may_pass && !earlier.has_fallen && ++overtaken.overtakes > segment::kMaxOvertakes) {
       Fail("a request was overtaken too often", number, other);
     }
   }
   if (earlier.token == 0) return;
   const auto is_in_order = [](const Entry& later, const Entry& first) {
-    return !IsBehind(later, first) || MayPass(later, first) || later.token > first.token;
+    return !IsYounger(later, first) || HaveChanged(later, first) || MayPass(later, first) ||
+           later.token > first.token;
   };
   if (!is_in_order(granted, earlier) || !is_in_order(earlier, granted))
     Fail("the tokens are not in the order of the queue", number, other);

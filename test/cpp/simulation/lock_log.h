@@ -31,8 +31,9 @@ class LockLog {
   Number Begin(const Request& request);
   // request() has returned: a request that begins from now on comes behind it.
   void Queued(Number number) { entries_[number].queued_at = ++time_; }
-  // The priority of a request that waits changes, now or soon: its order is checked no more.
-  void Changing(Number number) { entries_[number].has_changed = true; }
+  // The priority of a request that waits changes, now or soon: its order is checked no more, except
+  // how often it is passed, unless it lets others pass by a lower priority.
+  void Changing(Number number, Priority priority);
   void Granted(Number number, uint64_t token);
   // The program ends the request, or was notified that there is nothing (any more) to end.
   void Ended(Number number) { entries_[number].state = State::kEnded; }
@@ -64,15 +65,16 @@ class LockLog {
     Number overtaken_by = 0;  // + 1; 0: by none that must not
     uint32_t overtakes = 0;   // by requests that may
     bool has_changed = false;
+    bool has_fallen = false;
   };
 
   static bool Excludes(const Entry& a, const Entry& b) {
     return a.request.is_exclusive || b.request.is_exclusive;
   }
-  static bool IsBehind(const Entry& later, const Entry& earlier) {
-    return earlier.queued_at != 0 && earlier.queued_at < later.begun_at && !earlier.has_changed &&
-           !later.has_changed;
+  static bool IsYounger(const Entry& later, const Entry& earlier) {
+    return earlier.queued_at != 0 && earlier.queued_at < later.begun_at;
   }
+  static bool HaveChanged(const Entry& a, const Entry& b) { return a.has_changed || b.has_changed; }
   static bool MayPass(const Entry& later, const Entry& earlier) {
     return later.request.priority > earlier.request.priority;
   }

@@ -143,8 +143,9 @@ void Program::Request() {
 void Program::ChangePriority() {
   for (const auto& [id, mine] : mine_) {
     if (mine.is_held) continue;
-    log_.Changing(mine.number);
-    return agent_->ChangePriority(id, ToPriority(world_.Below(3)));
+    const Priority priority = ToPriority(world_.Below(3));
+    log_.Changing(mine.number, priority);
+    return agent_->ChangePriority(id, priority);
   }
 }
 

@@ -71,26 +71,27 @@ void StressChecker::FinishRound() {
 }
 
 // By priority, then by age, with a bound: of the younger requests (a larger ticket) only those with
-// a higher priority may have been granted before, and only so many. Knows the rule, and nothing of
-// the lock table.
+// a higher priority may have been granted before, and only so many. Of a request whose priority has
+// changed, only their number is judged. Knows the rule, and nothing of the lock table.
 void StressChecker::JudgeOrder(const Name& name) {
-  constexpr int kPriorities = 3;
+  constexpr int kChanged = 3;  // above all priorities
   constexpr int kMaxOvertakes = 16;
-  std::set<uint64_t> younger[kPriorities];  // their tokens
+  std::set<uint64_t> younger[kChanged + 1];  // their tokens
   for (auto it = name.queued.rbegin(); it != name.queued.rend(); ++it) {
     const StressEntry& entry = it->second;
-    if (entry.has_changed) continue;
-    const int own = static_cast<int>(entry.priority);
+    const int own = entry.has_changed ? kChanged : static_cast<int>(entry.priority);
     int overtakes = 0;
-    for (int priority = 0; priority < kPriorities; ++priority) {
+    for (int priority = 0; priority <= kChanged; ++priority) {
+      const bool may_pass = own == kChanged || priority > own;
       for (const uint64_t token : younger[priority]) {
         if (token > entry.token || overtakes > kMaxOvertakes) break;
-        if (priority <= own) Violate("overtaken", entry, entry);
-        if (priority <= own) break;
+        if (!may_pass) Violate("overtaken", entry, entry);
+        if (!may_pass) break;
         ++overtakes;
       }
     }
-    if (overtakes > kMaxOvertakes) Violate("overtaken too often", entry, entry);
+    if (overtakes > kMaxOvertakes && !entry.has_fallen)
+      Violate("overtaken too often", entry, entry);
     overtakes_ += static_cast<uint64_t>(overtakes);
     younger[own].insert(entry.token);
   }

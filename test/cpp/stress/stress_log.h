@@ -31,6 +31,7 @@ struct StressEntry {
   bool steals = false;
   Priority priority = Priority::kUserVisible;
   bool has_changed = false;  // its priority, while it waited: its order is not judged
+  bool has_fallen = false;   // to a lower one, which lets others pass: no bound is judged either
   uint64_t ticket = 0;
   uint64_t token = 0;
   uint64_t hold_limit_ns = 0;

@@ -128,8 +128,10 @@ void StressProgram::Adopt(const core::Agent::Answer& answer, const StressEntry& 
   mine = {entry};
   if (answer.outcome == RequestOutcome::kGranted) return Hold(answer.id, mine, answer.token);
   if (OneIn(16)) {
+    const Priority priority = ToPriority(Below(3));
     mine.entry.has_changed = true;
-    agent_->ChangePriority(answer.id, ToPriority(Below(3)));
+    mine.entry.has_fallen = priority < entry.priority;
+    agent_->ChangePriority(answer.id, priority);
   }
   // An abort, or a time-out.
   if (OneIn(4)) mine.until_ns = platform::MonotonicNs() + Below(500) * kNsPerUs;

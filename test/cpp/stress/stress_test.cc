@@ -202,6 +202,20 @@ TEST(StressChecker, FindsARequestThatIsOvertakenTooOften) {
   EXPECT_THAT(Check(Overtaken(1, Priority::kBackground)), ElementsAre(HasSubstr("overtaken")));
 }
 
+TEST(StressChecker, JudgesTheBoundOfARequestWhosePriorityHasRisen) {
+  const auto overtaken = [](uint64_t times, bool has_fallen) {
+    Log log = Overtaken(times, Priority::kBackground);
+    for (auto it = log.end() - 2; it != log.end(); ++it) {
+      it->second.has_changed = true;
+      it->second.has_fallen = has_fallen;
+    }
+    return Check(log);
+  };
+  EXPECT_THAT(overtaken(16, false), IsEmpty());
+  EXPECT_THAT(overtaken(17, false), ElementsAre(HasSubstr("overtaken too often")));
+  EXPECT_THAT(overtaken(17, true), IsEmpty());
+}
+
 TEST(StressChecker, FindsATokenThatIsRepeated) {
   const StressEntry first = Entry(1, 1, 1);
   const StressEntry second = Entry(2, 2, 1);
