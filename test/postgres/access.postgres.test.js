@@ -2,7 +2,7 @@
 
 const { readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
-const { FUNCTIONS } = require('../../lib/backends/postgres/schema.js');
+const { FUNCTIONS, grantsFor } = require('../../lib/backends/postgres/schema.js');
 const { openLockManager } = require('../../lib/index.js');
 const { examinePostgres } = require('../../lib/postgres.js');
 const { PostgresServer } = require('../support/postgres-server.js');
@@ -222,6 +222,38 @@ test('a role without rights grants no lock and changes no event by a notificatio
   await locks.request('b', () => {});
   expect((await event).value).toMatchObject({ name: 'b', lost: 0 });
   await events.return();
+});
+
+test('garbage on the channel of events counts as a lost event', async () => {
+  const locks = open(server.url());
+  const events = locks.watch('c')[Symbol.asyncIterator]();
+  const event = events.next();
+  await locks.request('other', () => {}); // the watch is known to the server
+  const admin = await server.connect();
+  for (const payload of ['garbage', '@7', '{}']) {
+    await admin.query(
+      `SELECT pg_notify('holdfast_' || channels || '_w_' || left(md5('default'), 16), $1)
+      FROM holdfast.version`,
+      [payload],
+    );
+  }
+  await admin.end();
+  await locks.request('c', () => {});
+  expect((await event).value).toMatchObject({ name: 'c', lost: 3 });
+  await events.return();
+});
+
+test('a role that loses its rights while it holds a lock: the lock ends with its session', async () => {
+  const admin = await server.connect();
+  await admin.query(`CREATE ROLE dismissed LOGIN; ${grantsFor('dismissed')}`);
+  const locks = open(server.url({ user: 'dismissed' }));
+  const held = await locks.acquire('d');
+  const next = open(server.url()).request('d', () => 'granted');
+  await admin.query('REVOKE ALL ON ALL TABLES IN SCHEMA holdfast FROM dismissed');
+  await admin.end();
+  held.release();
+  expect(await next).toBe('granted');
+  await expect(granted(locks)).rejects.toMatchObject({ name: 'SecurityError' });
 });
 
 test('of several hosts, the primary has the locks', async () => {

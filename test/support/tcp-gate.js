@@ -11,6 +11,8 @@ class TcpGate {
   #server;
   #target;
   #delayMs;
+  /** Of each connection, from the server. */
+  #bytesPerSecond = Infinity;
   /** That the first connection still passes on. */
   #answersLeft = Infinity;
   /**
@@ -54,6 +56,11 @@ class TcpGate {
     this.#answersLeft = answers;
   }
 
+  /** Answers take as long as on a network of this rate. @param {number} bytesPerSecond */
+  slowDown(bytesPerSecond) {
+    this.#bytesPerSecond = bytesPerSecond;
+  }
+
   /** Passes the kept data on. */
   unshut() {
     this.#isOpen = true;
@@ -86,6 +93,9 @@ class TcpGate {
       from.on('data', (data) => {
         if (from === outside && answersLeft-- <= 0) return;
         pass(() => to.write(this.change(data, from === outside)));
+        if (from !== outside || this.#bytesPerSecond === Infinity) return;
+        from.pause();
+        setTimeout(() => from.resume(), (data.length / this.#bytesPerSecond) * 1000);
       });
       from.on('end', () => pass(() => to.end()));
       from.on('error', () => {}); // 'close' follows
@@ -132,6 +142,10 @@ class ClusterGate {
 
   shutFirstAfter(answers) {
     for (const gate of this.#gates) gate.shutFirstAfter(answers);
+  }
+
+  slowDown(bytesPerSecond) {
+    for (const gate of this.#gates) gate.slowDown(bytesPerSecond);
   }
 
   unshut() {

@@ -21,6 +21,12 @@ const { get, getAll, keyValuesOf, textOf } = require('./transaction.js');
 /** @typedef {import('../remote/lock-session.js').SessionHost} SessionHost */
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 
+/** A long answer would be late on a slow network, and given up: all is read in pages. */
+const PAGE_KEYS = 200;
+
+/** @param {object} range */
+const pageOf = (range) => ({ request_range: { ...range, limit: String(PAGE_KEYS) } });
+
 /**
  * A session with etcd.
  * @implements {RemoteSession}
@@ -160,15 +166,32 @@ class EtcdSession {
     return toInspection([...keyValues, ...responses.flatMap(keyValuesOf)], bucket, dateNow()).held;
   }
 
-  /** With everything that this agent has asked for before, and with nothing that it asks later. */
-  inspect() {
+  /**
+   * With everything that this agent has asked for before, and with nothing that it asks later.
+   * @returns {Promise<import('../../../types/backend.d.ts').LockInspection>}
+   */
+  async inspect() {
     const { bucket } = this.#engine;
-    return this.#steps.run(async () => {
+    const { request_range: range } = getAll(bucket.root);
+    let read = await this.#steps.run(async () => {
       const names = [...this.#names.values()];
       await Promise.all(names.map((name) => name.after(async () => {})));
-      const { responses } = await this.#session.read([getAll(bucket.root)]);
-      return toInspection(keyValuesOf(responses[0]), bucket, dateNow());
+      return this.#session.read([pageOf(range)]);
     });
+    const { revision } = read;
+    const keyValues = [];
+    for (;;) {
+      const { kvs, more } = read.responses[0].response_range;
+      keyValues.push(...kvs);
+      if (!more) return toInspection(keyValues, bucket, dateNow());
+      const key = Buffer.concat([kvs.at(-1).key, Buffer.of(0)]);
+      try {
+        read = await this.#session.read([pageOf({ ...range, key, revision })]);
+      } catch (/** @type {any} */ error) {
+        if (error.isCompacted) return this.inspect();
+        throw error;
+      }
+    }
   }
 
   /**

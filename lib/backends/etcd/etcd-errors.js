@@ -8,6 +8,7 @@ const DEADLINE_EXCEEDED = 4;
 const PERMISSION_DENIED = 7;
 const RESOURCE_EXHAUSTED = 8;
 const FAILED_PRECONDITION = 9;
+const OUT_OF_RANGE = 11;
 const INTERNAL = 13;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
@@ -68,6 +69,11 @@ class EtcdError extends Error {
   /** This user may not ask for it. */
   get isForbidden() {
     return this.code === PERMISSION_DENIED;
+  }
+
+  /** The revision to read is no longer there. */
+  get isCompacted() {
+    return this.code === OUT_OF_RANGE;
   }
 
   get isLeaseGone() {

@@ -17,7 +17,7 @@ const { answerWithin, checkSchema, connect } = require('./connection.js');
 const { DeathWatch } = require('./death-watch.js');
 const { fromDetails, toAscii, toDetails, toKey, toName } = require('./names.js');
 const { FUNCTIONS } = require('./schema.js');
-const { isAnswer } = require('./postgres-errors.js');
+const { isAnswer, isFinal } = require('./postgres-errors.js');
 
 /** @typedef {import('../remote/lock-session.js').OwnRequest} OwnRequest */
 /** @typedef {import('../remote/lock-session.js').RemoteRequest} RemoteRequest */
@@ -68,6 +68,7 @@ const PRIORITIES = ['background', 'user-visible', 'user-blocking'];
 const ANY_NUMBER = 2 ** 31 - 1;
 const MAX_BATCH = 50;
 const MAX_BATCH_BYTES = 2 ** 18;
+const PAGE_ROWS = 200;
 /** Names of which a session remembers a ticket. */
 const MAX_FLOORS = 1000;
 /**
@@ -225,6 +226,7 @@ class PostgresSession {
   /** @type {(() => void)[]} wait until the session is valid */
   #late = [];
   #isSweeping = false;
+  #cursors = 0;
   #counts = { roundTrips: 0, roundTripMs: 0, keepAlives: 0 };
 
   /**
@@ -371,8 +373,12 @@ class PostgresSession {
     const operation = {
       args: ['l', entry.key, entry.number, why ?? ''],
       onAnswer: (reason) => onLeft(/** @type {any} */ (reason) ?? undefined),
-      // The server is full, maybe. It stays held until the server knows.
-      onError: () => setTimeout(() => this.#operate(operation), backoff.next()).unref(),
+      // It stays held until the server knows. A server that is full takes it later. For a role that
+      // has lost its rights, only the end of the session ends it.
+      onError: (error) => {
+        if (isFinal(error)) this.#lose();
+        else setTimeout(() => this.#operate(operation), backoff.next()).unref();
+      },
     };
     this.#operate(operation);
   }
@@ -437,7 +443,7 @@ class PostgresSession {
 
   async inspect() {
     const [bucket, own] = this.#own;
-    const rows = await this.#query(
+    const rows = await this.#read(
       `SELECT key, state, agent, session, number, mode, token, max_shared, hold_ms, details,
         waited_ms, held_ms, priority, overtakes FROM ${FUNCTIONS}.inspect($1, $2)`,
       [bucket, own],
@@ -590,6 +596,28 @@ class PostgresSession {
       this.#isBusy = true;
       void this.#runJobs();
     });
+  }
+
+  /**
+   * Reads one moment in pages, between which others are answered: a long answer on a slow network
+   * does not end the session.
+   * @param {string} text
+   * @param {unknown[]} values
+   */
+  async #read(text, values) {
+    const cursor = `holdfast_${(this.#cursors += 1)}`;
+    await this.#query(`DECLARE ${cursor} NO SCROLL CURSOR WITH HOLD FOR ${text}`, values);
+    try {
+      /** @type {any[][]} */
+      const rows = [];
+      for (let page; page === undefined || page.length === PAGE_ROWS;) {
+        page = await this.#query(`FETCH ${PAGE_ROWS} FROM ${cursor}`);
+        rows.push(...page);
+      }
+      return rows;
+    } finally {
+      void this.#query(`CLOSE ${cursor}`).catch(ignore);
+    }
   }
 
   /**
@@ -823,7 +851,8 @@ class PostgresSession {
   /** @param {{ channel: string, payload: string }} notification */
   #onNotification({ channel, payload }) {
     if (channel === this.#eventChannel) {
-      void this.#onEvent(payload);
+      // A role with rights on the tables may send anything.
+      void this.#onEvent(payload).catch(() => this.#noteLostEvent());
       return;
     }
     const [what, number, value, ms] = payload.split(' ');
@@ -837,10 +866,9 @@ class PostgresSession {
 
   /** @param {string} payload */
   async #onEvent(payload) {
-    const text = payload.startsWith('@') ? await this.#longEvent(payload.slice(1)) : payload;
-    if (text === null) {
-      this.#noteLostEvent();
-      return;
+    let text = payload;
+    if (payload.startsWith('@')) {
+      [[text]] = await this.#query(`SELECT ${FUNCTIONS}.event($1)`, [payload.slice(1)]);
     }
     const { type, key, number, mode, token, time, agent, priority, overtakes } = JSON.parse(text);
     const name = toName(key);
@@ -862,12 +890,6 @@ class PostgresSession {
       };
       this.#host.onEvents(id, [event]);
     }
-  }
-
-  /** @param {string} id @returns {Promise<string | null>} */
-  async #longEvent(id) {
-    const rows = await this.#query(`SELECT ${FUNCTIONS}.event($1)`, [id]).catch(() => [[null]]);
-    return rows[0][0];
   }
 
   /** Resolves when it is answered, or the session is lost. */
