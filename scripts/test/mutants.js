@@ -107,6 +107,7 @@ const MAX_MS_OF_JEST = 300_000;
 
 function preparePackage() {
   build();
+  ensureToolchain('postgresql');
   cpSync(path.join(ROOT, ADDON), path.join(PACKAGE_FOLDER, ADDON));
   const packages = path.join(PACKAGE_FOLDER, 'node_modules');
   if (!existsSync(packages)) symlinkSync(path.join(ROOT, 'node_modules'), packages);
@@ -118,6 +119,7 @@ function packagePasses(test) {
     cwd: PACKAGE_FOLDER,
     stdio: 'ignore',
     timeout: MAX_MS_OF_JEST,
+    env: { ...process.env, HOLDFAST_JEST: test.includes('.postgres.') ? 'postgres' : 'js' },
   });
   return status === 0;
 }

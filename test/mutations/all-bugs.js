@@ -6,9 +6,10 @@ const { OWNER_BUGS } = require('./planted-owner-bugs.js');
 const { ACCESS_BUGS } = require('./planted-access-bugs.js');
 const { PUBLICATION_BUGS } = require('./planted-publication-bugs.js');
 const { BIAS_BUGS } = require('./planted-bias-bugs.js');
-const { PACKAGE_BUGS } = require('./planted-package-bugs.js');
+const { PACKAGE_BUGS: JAVASCRIPT_BUGS } = require('./planted-package-bugs.js');
 const { PLATFORM_BUGS } = require('./planted-platform-bugs.js');
 const { WATCH_BUGS } = require('./planted-watch-bugs.js');
+const { POSTGRES_BUGS } = require('./planted-postgres-bugs.js');
 const { PRIORITY_BUGS } = require('./planted-priority-bugs.js');
 
 /** The newest first. */
@@ -23,6 +24,8 @@ const CORE_BUGS = [
   ...WATCH_BUGS,
   ...PLANTED_BUGS,
 ];
+
+const PACKAGE_BUGS = [...POSTGRES_BUGS, ...JAVASCRIPT_BUGS];
 
 /** The known mistakes that `npm test -- mutants` plants. */
 const ALL_BUGS = [...PACKAGE_BUGS, ...CORE_BUGS];
