@@ -533,6 +533,10 @@ void ShardRules::EndHeld(CellId id, RequestCell& request, NameCell& name, EndRea
 void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, EndReason reason) {
   const CellId name_id = request.name.Get();
   const CellId next = request.next.Get();
+  const RequestCell* const previous = shard_.RequestAt(request.previous.Get());
+  const segment::Segment& segment = shard_.segment();
+  const bool is_behind_own_process =
+      previous != nullptr && segment.OwnerOf(*previous) == segment.OwnerOf(request);
   const Priority priority = PositionOf(request).priority;
   if (!RemoveFromQueue(id, request, name)) return;
   const WatchRingWriter note(shard_, reason != EndReason::kReleased);
@@ -540,8 +544,11 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
   note.Write(wake_queue_.host(), EventOf(reason, LockEvent::kAborted), request, name);
   ReportWaitsNoMore(name, priority);
   ProcessLockRequestQueue(name_id);
+  // The follower still waits for this process, which it watches. The requests of a dead process
+  // leave the queue one by one: a notice of each would keep the follower's thread busy.
+  if (is_behind_own_process) return;
   // The follower has a new blocker now, unless it was just granted.
-  RequestCell* const follower = shard_.RequestAt(next);
+  const RequestCell* const follower = shard_.RequestAt(next);
   if (follower != nullptr && follower->state.Get() == CellState::kWaiting) {
     PostIfBlockerChanged(next);
   }

@@ -173,6 +173,37 @@ TEST_F(WakeQueueTest, LeaveAFollowerInPeaceThatNowWaitsForItsOwnProcess) {
   EXPECT_THAT(Rung(), IsEmpty());
 }
 
+TEST_F(WakeQueueTest, LeaveAFollowerInPeaceThatStillWaitsForTheSameProcess) {
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(b, u"n");
+  Request(c, u"n");
+  AllFallAsleep();
+  ASSERT_TRUE(b.End(3).ok());
+  EXPECT_THAT(Rung(), IsEmpty());
+  EXPECT_FALSE(c.HasEvents());
+}
+
+TEST_F(WakeQueueTest, RingAFollowerThatWaitsForAnotherProcessNow) {
+  Request(a, u"n");
+  Request(a, u"n");
+  Request(b, u"n");
+  Request(c, u"n");
+  AllFallAsleep();
+  ASSERT_TRUE(b.End(3).ok());
+  EXPECT_THAT(Rung(), ElementsAre(c.ref().index));
+}
+
+// It may not have been notified of the holder's hold limit.
+TEST_F(WakeQueueTest, RingAFollowerThatIsTheFirstNowAlthoughTheHolderIsOfTheSameProcess) {
+  Request(b, u"n");
+  Request(b, u"n");
+  Request(c, u"n");
+  AllFallAsleep();
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_THAT(Rung(), ElementsAre(c.ref().index));
+}
+
 TEST_F(WakeQueueTest, RingEverySleeperWhenThereIsEventsForMoreAgentsThanFit) {
   const segment::Geometry::Counts counts{.shards = 1,
                                          .processes = 1,
