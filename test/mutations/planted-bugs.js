@@ -65,6 +65,13 @@ const RULES = [
     tests: [HISTORIES],
   },
   {
+    name: 'a follower is not notified that it waits for another process now',
+    file: 'src/core/shard_rules.cc',
+    from: 'previous != nullptr && segment.OwnerOf(*previous) == segment.OwnerOf(request);',
+    to: 'previous != nullptr && segment.OwnerOf(*previous).generation != 0;',
+    tests: ['core_test:WakeQueue*'],
+  },
+  {
     name: 'a request overtakes the queue',
     file: 'src/core/shard_rules.cc',
     from: 'request.steal || (is_first && fits);',
