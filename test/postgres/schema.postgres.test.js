@@ -550,7 +550,9 @@ describe('close', () => {
 });
 
 describe('the pause after a start of the server', () => {
-  const setPauseEnd = ([one], at) => one.rows(`UPDATE holdfast.epoch SET grants_from = ${at}`);
+  // The first session may die in a test.
+  const setPauseEnd = (sessions, at) =>
+    sessions.at(-1).rows(`UPDATE holdfast.epoch SET grants_from = ${at}`);
   const inPause = (sessions) => setPauseEnd(sessions, "clock_timestamp() + interval '1 day'");
   const pastPause = (sessions) => setPauseEnd(sessions, 'clock_timestamp()');
   /** As sessions whose own pause is not over: they pass epoch 0. */
