@@ -14,8 +14,12 @@ jest.doMock('../../lib/time.js', () => ({
 
 const { LocalBackend } = require('../../lib/backends/local/backend.js');
 const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { createLocalLockManager, openLockManager } = require('../../lib/index.js');
-const { IN_PROCESS_BACKENDS } = require('../support/combinations.js');
+const { TASK_PRIORITIES } = require('../../lib/task-priority.js');
+const { removeLocks } = require('../support/broker-process.js');
+const { BACKENDS, IN_PROCESS_BACKENDS } = require('../support/combinations.js');
 const { HistoryPlayer, clientIdsOf } = require('../support/history.js');
 const { lengthOf } = require('../support/lengths.js');
 
@@ -23,13 +27,17 @@ const { lengthOf } = require('../support/lengths.js');
 // number.
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const RUNS = lengthOf('HOLDFAST_RUNS', { whole: 300, part: 120 });
+// Over a broker each step takes some round trips.
+const BROKER_RUNS = Math.ceil(RUNS / 4);
 // Each takes some milliseconds, those with hold limits longer.
 const TIMEOUT_MS = 60_000 + RUNS * 200;
 const MANAGERS = 3;
 const NAMES = 2;
+const MAX_OVERTAKES = 16;
 
 const index = fc.nat({ max: 1_000 });
 const nameIndex = fc.nat({ max: NAMES - 1 });
+const priority = fc.constantFrom(...TASK_PRIORITIES);
 const seldom = fc.constantFrom(false, false, false, false, true);
 const details = {
   manager: fc.nat({ max: MANAGERS - 1 }),
@@ -39,6 +47,8 @@ const details = {
   timeout: seldom,
   holdLimit: seldom,
   label: seldom,
+  priority: fc.option(priority, { nil: undefined }),
+  maxPending: fc.constantFrom(undefined, undefined, undefined, 0, 1, 2),
 };
 const call = (kind, more) => fc.record({ kind: fc.constant(kind), ...details, ...more });
 const request = call('request', { name: nameIndex });
@@ -51,17 +61,24 @@ const otherCall = fc.oneof(
     holdLimit: fc.constant(false),
     reentrant: fc.boolean(),
     deadlock: fc.constant('ignore'),
-  }),
+  }).map((step) =>
+    // Inside a lock that covers them, requests are taken to wait in the order of the steps.
+    step.reentrant ? { ...step, priority: undefined, maxPending: undefined } : step,
+  ),
   // Exclusive: the order in which several requests continue that are granted at once is not
   // promised. A steal of several locks is one by one: a victim may be notified of the first before
-  // the second, or not.
+  // the second, or not. The lowest priority, and no limit: it requests the second lock when it has
+  // been notified of the first, before or after other requests leave the queue of the second.
   call('all', {
     names: fc.array(nameIndex, { maxLength: 3 }),
     mode: fc.constant('exclusive'),
+    priority: fc.constant('background'),
+    maxPending: fc.constant(undefined),
   }).map((step) => (step.way === 'steal' ? { ...step, names: step.names.slice(0, 1) } : step)),
 );
 const finish = fc.record({ kind: fc.constant('finish'), call: index, isFailure: fc.boolean() });
 const abort = fc.record({ kind: fc.constant('abort'), call: index });
+const change = fc.record({ kind: fc.constant('priority'), call: index, priority });
 const pass = fc.record({ kind: fc.constant('pass'), call: index });
 const step = fc.oneof(
   { arbitrary: request, weight: 5 },
@@ -69,6 +86,7 @@ const step = fc.oneof(
   { arbitrary: finish, weight: 5 },
   { arbitrary: abort, weight: 1 },
   { arbitrary: pass, weight: 1 },
+  { arbitrary: change, weight: 2 },
 );
 const histories = fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), {
   minLength: 1,
@@ -94,7 +112,30 @@ const partlyLost = [
   [{ kind: 'finish', call: 0, isFailure: false }],
 ];
 
+const urgent = { ...plain, kind: 'request', priority: 'user-blocking' };
+/**
+ * Two requests are overtaken, one of them as often as may be, and they rise and fall: the steps of
+ * a queue that random histories rarely reach.
+ */
+const overtaken = [
+  [{ ...plain, kind: 'request' }],
+  [{ ...plain, kind: 'request', way: 'signal', priority: 'background', manager: 1 }],
+  ...Array.from({ length: MAX_OVERTAKES - 2 }, () => [urgent]),
+  [{ ...plain, kind: 'request', way: 'signal', manager: 2 }, urgent],
+  [urgent],
+  [urgent, urgent],
+  [{ kind: 'priority', call: 1, priority: 'user-visible' }],
+  [{ kind: 'priority', call: MAX_OVERTAKES, priority: 'user-blocking' }],
+  [{ ...urgent, maxPending: MAX_OVERTAKES }],
+  [{ kind: 'priority', call: 1, priority: 'user-blocking' }],
+  [{ kind: 'priority', call: MAX_OVERTAKES, priority: 'background' }],
+  ...Array.from({ length: MAX_OVERTAKES + 6 }, (_, i) => [
+    { kind: 'finish', call: i, isFailure: false },
+  ]),
+];
+
 let directory;
+let brokerDirectory;
 
 const OPENERS = {
   local() {
@@ -102,6 +143,10 @@ const OPENERS = {
     return () => openLockManager({ backend: new LocalBackend(table) });
   },
   'shared-memory': () => () => openLockManager({ directory, bucket: 'differential' }),
+  broker() {
+    const options = { directory: brokerDirectory, bucket: 'differential' };
+    return () => openLockManager({ backend: new BrokerBackend(options) });
+  },
 };
 
 async function openManagers(backend) {
@@ -110,6 +155,7 @@ async function openManagers(backend) {
   return { managers, clientIds: await clientIdsOf(managers) };
 }
 
+const PLAYED_BACKENDS = [...new Set(['local', ...BACKENDS])].filter((it) => it in OPENERS);
 const buckets = {};
 let historyCount = 0;
 
@@ -118,13 +164,15 @@ beforeAll(async () => {
   // From here on it is known what is inside a callback, on every version of Node.
   await createLocalLockManager().request('first', { reentrant: true }, () => {});
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
-  for (const backend of IN_PROCESS_BACKENDS) buckets[backend] = await openManagers(backend);
+  brokerDirectory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  for (const backend of PLAYED_BACKENDS) buckets[backend] = await openManagers(backend);
 });
 afterAll(() => {
   for (const { managers } of Object.values(buckets)) {
     for (const locks of managers) locks.close();
   }
   rmSync(directory, { recursive: true, force: true });
+  removeLocks(new BrokerFiles('differential', brokerDirectory));
 });
 
 function play(backend, history) {
@@ -133,12 +181,12 @@ function play(backend, history) {
   return new HistoryPlayer(managers, clientIds, `history ${historyCount}`, manual).play(history);
 }
 
-const check = (property) =>
+const check = (property, numRuns = RUNS) =>
   fc.assert(property, {
     seed: SEED,
-    numRuns: RUNS,
+    numRuns,
     endOnFailure: true,
-    examples: [[siblings], [partlyLost]],
+    examples: [[siblings], [partlyLost], [overtaken]],
   });
 
 const modesOf = (lines, name) =>
@@ -156,11 +204,12 @@ function roomFor(mode = 'exclusive', held) {
 
 describe.each(IN_PROCESS_BACKENDS)('random histories [%s]', (backend) => {
   test(
-    'never show two holders that exclude each other, nor room with a queue',
+    'never show two holders that exclude each other, room with a queue, or an overtake too many',
     async () => {
       await check(
         fc.asyncProperty(histories, async (history) => {
           for (const { snapshot } of await play(backend, history)) {
+            expect(Math.max(0, ...snapshot.overtakes)).toBeLessThanOrEqual(MAX_OVERTAKES);
             for (let name = 0; name < NAMES; name += 1) {
               const held = modesOf(snapshot.held, `${name}`);
               const pending = modesOf(snapshot.pending, `${name}`);
@@ -187,6 +236,22 @@ if (IN_PROCESS_BACKENDS.length > 1) {
           const expected = await play(reference, history);
           for (const backend of others) expect(await play(backend, history)).toEqual(expected);
         }),
+      );
+    },
+    TIMEOUT_MS,
+  );
+}
+
+if (BACKENDS.includes('broker')) {
+  test(
+    'random histories, step by step, show the same over a broker',
+    async () => {
+      await check(
+        fc.asyncProperty(histories, async (history) => {
+          const steps = history.flat().map((it) => [it]); // the managers have a connection each
+          expect(await play('broker', steps)).toEqual(await play('local', steps));
+        }),
+        BROKER_RUNS,
       );
     },
     TIMEOUT_MS,

@@ -15,7 +15,13 @@ jest.doMock('../../lib/time.js', () => ({
 
 const { LocalBackend } = require('../../lib/backends/local/backend.js');
 const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
-const { DeadlockError, LockLostError, openLockManager } = require('../../lib/index.js');
+const {
+  DeadlockError,
+  LockLostError,
+  TaskController,
+  openLockManager,
+} = require('../../lib/index.js');
+const { TASK_PRIORITIES } = require('../../lib/task-priority.js');
 const { IN_PROCESS_BACKENDS } = require('../support/combinations.js');
 const { randomFrom } = require('../support/process-random.js');
 
@@ -54,6 +60,7 @@ function createRandom(seed) {
 function isExpectedEnd(reason, options) {
   if (reason === 'failure of the callback') return true;
   if (reason === 'aborted') return options.signal !== undefined;
+  if (reason?.reason === 'MAX_PENDING') return options.maxPending !== undefined;
   if (reason instanceof LockLostError) {
     return reason.reason === 'stolen' || (reason.reason === 'expired' && options.holdLimit > 0);
   }
@@ -64,7 +71,7 @@ function isExpectedEnd(reason, options) {
 class Chains {
   tokens = [];
   unexpected = [];
-  /** @type {Map<AbortSignal, AbortController>} */
+  /** @type {Map<AbortSignal, TaskController>} */
   controllers = new Map();
   #random;
   #managers;
@@ -84,6 +91,7 @@ class Chains {
     if (chance(0.1)) return this.#block(locks);
     const options = this.#options();
     if (options.signal !== undefined && chance(0.5)) this.#abortLater(options.signal);
+    if (options.signal !== undefined && chance(0.5)) this.#changeLater(options.signal);
     try {
       await pick([
         () => locks.request(pick(NAMES), options, (lock) => this.#hold(lock)),
@@ -108,8 +116,10 @@ class Chains {
 
   /** Waits in vain for a lock that another manager of this thread holds. */
   #block(locks) {
-    const { pick } = this.#random;
+    const { chance, pick } = this.#random;
     const options = { mode: pick(['exclusive', 'shared']), timeout: pick([0, 1]) };
+    if (chance(0.3)) options.priority = pick(TASK_PRIORITIES);
+    if (chance(0.2)) options.maxPending = pick([0, 1]);
     try {
       locks.requestSync(pick(NAMES), options, ({ token }) => void this.tokens.push(token));
     } catch (reason) {
@@ -123,11 +133,13 @@ class Chains {
     if (chance(0.05)) return { steal: true, ...this.#holdLimit() };
     const mode = pick(['exclusive', 'shared']);
     const options = { mode, label: pick([undefined, 'label']), ...this.#holdLimit() };
+    if (chance(0.3)) options.priority = pick(TASK_PRIORITIES);
     if (mode === 'shared') options.limit = pick([undefined, 1, 2, 5]);
     if (chance(0.2)) return { ...options, ifAvailable: true };
+    if (chance(0.2)) options.maxPending = pick([0, 1, 20, 100]);
     if (chance(0.3)) options.timeout = pick([0, 1, 3, LONG_TIMEOUT_MS]);
     if (chance(0.3)) {
-      const controller = new AbortController();
+      const controller = new TaskController({ priority: pick(TASK_PRIORITIES) });
       this.controllers.set(controller.signal, controller);
       options.signal = controller.signal;
     }
@@ -144,6 +156,14 @@ class Chains {
     const abort = () => this.controllers.get(signal).abort('aborted');
     if (delay === 0) queueMicrotask(abort);
     else sleep(delay).then(abort);
+  }
+
+  /** Only a request without the option follows it. */
+  #changeLater(signal) {
+    const priority = this.#random.pick(TASK_PRIORITIES);
+    const change = () => this.controllers.get(signal).setPriority(priority);
+    if (this.#random.chance(0.5)) queueMicrotask(change);
+    else sleep(1).then(change);
   }
 
   async #hold(lock) {

@@ -7,14 +7,17 @@ const { CALLS } = require('./played-request.js');
 /**
  * A history is an array of bursts, a burst an array of steps that are made in one go; one by one
  * where some of them are delicate. After each everything that it set off is waited for. Steps:
- *   { kind: 'request', manager, name, mode, way, limit, timeout, holdLimit, label }
+ *   { kind: 'request', manager, name, mode, way, limit, timeout, holdLimit, label, priority,
+ *     maxPending }
  *     way: 'wait', 'ifAvailable', 'steal', 'signal'; limit counts where the mode is 'shared', 0 for
- *     none; the rest says whether there is one
+ *     none; priority: also of the signal; maxPending, where it may wait: undefined for none; the
+ *     rest says whether there is one
  *   { kind: 'acquire' } and { kind: 'sync' } with the same; { kind: 'all' } with `names`
  *   { kind: 'nested', call, reentrant } with the same: a request inside the callback of another
  *   { kind: 'finish', call, isFailure }  ends the callback, also a callback that is still to come;
  *     not the callback of a call with a hold limit
  *   { kind: 'abort', call }, { kind: 'pass', call }: its timeout passes
+ *   { kind: 'priority', call, priority }: of its signal
  * `manager`, `name` and `call` are indexes; the index of a call counts the calls made before,
  * modulo their number.
  */
@@ -22,7 +25,8 @@ const { CALLS } = require('./played-request.js');
 /** A watchdog: without it the awaited event would not be named. Most need less than ten. */
 const MOST_TURNS = 200_000;
 
-const DELICATE = ['acquire', 'all', 'nested'];
+/** In shared memory a change of priority may come later, if another thread is inside the shard. */
+const DELICATE = ['acquire', 'all', 'nested', 'priority'];
 
 /** Plays histories on lock managers that share a bucket and writes down what can be observed. */
 class HistoryPlayer {
@@ -93,6 +97,7 @@ class HistoryPlayer {
     if (step.kind === 'finish' && call?.step.holdLimit) return;
     if (step.kind === 'finish') call?.finish(step.isFailure);
     else if (step.kind === 'abort') call?.abort();
+    else if (step.kind === 'priority') call?.setPriority(step.priority);
     else if (call !== undefined && this.#timers.fire(call.id)) call.timeOut();
   }
 
@@ -146,25 +151,23 @@ class HistoryPlayer {
   /** The snapshot of this history's names: sorted by name, in the given order for each. */
   async #snapshot() {
     const { held, pending } = await this.#observer.inspect();
-    return { held: this.#linesOf(held), pending: this.#linesOf(pending) };
+    const ofIt = (details) => this.#ofHistory(details);
+    return {
+      held: ofIt(held).map((detail) => this.#lineOf(detail)),
+      pending: ofIt(pending).map((detail) => `${this.#lineOf(detail)} ${detail.priority}`),
+      overtakes: ofIt(pending).map(({ overtakes }) => overtakes),
+    };
   }
 
-  #linesOf(details) {
-    const prefix = `${this.#prefix} `;
+  #ofHistory(details) {
     return details
-      .filter(({ name }) => name.startsWith(prefix))
-      .map((detail) => ({
-        name: detail.name.slice(prefix.length),
-        mode: modeOf(detail),
-        manager: this.#clientIds.indexOf(detail.clientId),
-        label: detail.label,
-      }))
-      .map(({ name, mode, manager, label }) => ({
-        name,
-        line: `${name} ${mode} ${manager} ${label}`,
-      }))
-      .sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)))
-      .map(({ line }) => line);
+      .filter(({ name }) => name.startsWith(`${this.#prefix} `))
+      .sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
+  }
+
+  #lineOf({ name, clientId, label, ...detail }) {
+    const manager = this.#clientIds.indexOf(clientId);
+    return `${name.slice(this.#prefix.length + 1)} ${modeOf(detail)} ${manager} ${label}`;
   }
 }
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const { AsyncResource } = require('node:async_hooks');
+const { TaskController } = require('../../lib/index.js');
 
 /** A mode as a history shows it: 'exclusive', 'shared', or 'shared/2' with a limit of 2. */
 const modeOf = ({ mode, limit = 0 }) => (limit > 0 ? `${mode}/${limit}` : mode);
@@ -13,7 +14,8 @@ class PlayedCall {
   tokens = [];
   isSettled = false;
   isFinished = false;
-  #controller = new AbortController();
+  #controller;
+  #priority;
   /** @type {string | undefined} */
   #endOfWait = undefined;
 
@@ -26,21 +28,38 @@ class PlayedCall {
     this.id = id;
     this.step = step;
     this.log = history.log;
+    this.#priority = step.priority ?? 'user-visible';
+    this.#controller = new TaskController({ priority: this.#priority });
     this.options = this.#optionsOf(step, history.delayOf(id));
     this.mode = modeOf(this.options);
   }
 
-  #optionsOf({ mode, limit, way, timeout, holdLimit, label, deadlock }, delay) {
+  #optionsOf(step, delay) {
+    const { mode, limit, way, timeout, holdLimit, label, deadlock, maxPending, priority } = step;
     const options = { mode: way === 'steal' ? 'exclusive' : mode };
     if (options.mode === 'shared' && limit > 0) options.limit = limit;
     if (way === 'signal') options.signal = this.#controller.signal;
     else if (way !== 'wait') options[way] = true;
     const waits = way === 'wait' || way === 'signal';
     if (timeout && waits) options.timeout = delay;
+    if (maxPending !== undefined && waits) options.maxPending = maxPending;
+    if (priority !== undefined && !this.#followsSignal) options.priority = priority;
     if (holdLimit) options.holdLimit = 1;
     if (label) options.label = `${this.id}`;
     if (deadlock !== undefined) options.deadlock = deadlock;
     return options;
+  }
+
+  /** Whether its priority is the one of its signal: others have the option. */
+  get #followsSignal() {
+    return this.step.way === 'signal' && !['all', 'sync'].includes(this.step.kind);
+  }
+
+  /** Changes the priority of its signal, also after its wait. */
+  setPriority(priority) {
+    if (!this.#followsSignal || this.step.reentrant) return;
+    this.#priority = priority;
+    this.#controller.setPriority(priority);
   }
 
   /** Whether time alone still changes something. */
@@ -84,9 +103,14 @@ class PlayedCall {
     return `${this.id} waits or is called back after ${this.#endOfWait}`;
   }
 
-  /** As inspect() shows one of its requests. */
-  lineOf(name) {
+  /** As inspect() shows one of its requests that holds a lock. */
+  heldLineOf(name) {
     return `${name} ${this.mode} ${this.step.manager} ${this.options.label ?? ''}`;
+  }
+
+  /** The same for a waiting request. */
+  pendingLineOf(name) {
+    return `${this.heldLineOf(name)} ${this.#priority}`;
   }
 }
 
@@ -124,6 +148,12 @@ class PlayedCallback extends PlayedCall {
   coveringOf(name, mode) {
     if (this.isCalled && !this.isFinished && this.covers(name, mode)) return this;
     return this.outer?.coveringOf(name, mode);
+  }
+
+  /** Whether it is about to settle: over a broker this takes a round trip. */
+  get isEnding() {
+    if (!this.isCalled || !this.isFinished || this.isSettled) return false;
+    return this.inside.every(({ isSettled }) => isSettled);
   }
 
   /** Runs `body` as if the callback did. */

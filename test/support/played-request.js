@@ -68,8 +68,10 @@ class PlayedRequest extends PlayedCallback {
 
   expected() {
     if (!this.isInTheWay || this.#covering !== undefined) return { held: [], pending: [] };
-    const line = [this.lineOf(this.step.name)];
-    return this.isCalled ? { held: line, pending: [] } : { held: [], pending: line };
+    const { name } = this.step;
+    return this.isCalled
+      ? { held: [this.heldLineOf(name)], pending: [] }
+      : { held: [], pending: [this.pendingLineOf(name)] };
   }
 
   /**
@@ -77,6 +79,7 @@ class PlayedRequest extends PlayedCallback {
    * siblings keep a request waiting: its callback may come a turn of the event loop later.
    */
   isAsExpected() {
+    if (this.isEnding) return false;
     if (this.#covering !== undefined && this.#isWaiting && !this.#isBehindSibling()) return false;
     return !this.isOnTheClock || !this.isCalled || this.#isRefused;
   }
@@ -127,9 +130,9 @@ class PlayedHandle extends PlayedCall {
   }
 
   expected() {
-    const line = [this.lineOf(this.step.name)];
-    if (this.#isHeld) return { held: line, pending: [] };
-    return { held: [], pending: this.isSettled ? [] : line };
+    const { name } = this.step;
+    if (this.#isHeld) return { held: [this.heldLineOf(name)], pending: [] };
+    return { held: [], pending: this.isSettled ? [] : [this.pendingLineOf(name)] };
   }
 
   isAsExpected() {
@@ -188,18 +191,20 @@ class PlayedRequestAll extends PlayedCallback {
 
   expected(shown) {
     if (this.isCalled) {
-      return { held: this.#heldOf().map((name) => this.lineOf(name)), pending: [] };
+      return { held: this.#heldOf().map((name) => this.heldLineOf(name)), pending: [] };
     }
     if (this.isSettled) return { held: [], pending: [] };
-    const names = this.#sorted.map((name) => this.lineOf(name));
-    this.#heldCount = shown.held.filter((line) => names.includes(line)).length;
+    const held = this.#sorted.map((name) => this.heldLineOf(name));
+    const pending = this.#sorted.map((name) => this.pendingLineOf(name));
+    this.#heldCount = shown.held.filter((line) => held.includes(line)).length;
     return {
-      held: names.slice(0, this.#heldCount),
-      pending: names.slice(this.#heldCount, this.#heldCount + 1),
+      held: held.slice(0, this.#heldCount),
+      pending: pending.slice(this.#heldCount, this.#heldCount + 1),
     };
   }
 
   isAsExpected() {
+    if (this.isEnding) return false;
     if (this.isCalled || this.isSettled) return !this.isOnTheClock;
     if (this.#heldCount === this.#sorted.length) return false; // about to be called
     return !this.isOnTheClock || this.#heldCount === 0;
@@ -210,8 +215,12 @@ class PlayedRequestAll extends PlayedCallback {
 class PlayedSync extends PlayedCall {
   start(locks, nameOf) {
     const { way, name } = this.step;
-    const { mode } = this.options;
-    const options = way === 'ifAvailable' ? { mode, ifAvailable: true } : { mode };
+    const { mode, priority, maxPending } = this.options;
+    const options = {
+      mode,
+      priority,
+      ...(way === 'ifAvailable' ? { ifAvailable: true } : { maxPending }),
+    };
     try {
       this.settle(locks.requestSync(nameOf(name), options, (lock) => `sync ${lock?.mode}`));
     } catch (error) {
