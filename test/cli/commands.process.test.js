@@ -50,6 +50,17 @@ describe('ls', () => {
     expect(status).toBe(0);
   });
 
+  test('shows a priority, and how often a waiter was overtaken', async () => {
+    const { locks } = cli;
+    await cli.holdHere('a lock', { priority: 'user-blocking' });
+    void locks.request('a lock', { priority: 'background' }, () => {}).catch(() => {});
+    void locks.request('a lock', () => {}).catch(() => {});
+    const [, holder, plain, low] = cli.run(['ls']).stdout.split('\n');
+    expect(holder).toMatch(/^a lock +held +exclusive, user-blocking +\d/);
+    expect(plain).toMatch(/^a lock +waiting +exclusive +\d/);
+    expect(low).toMatch(/^a lock +waiting, overtaken 1 +exclusive, background +\d/);
+  });
+
   test('--json is one object a line; a name shows that lock alone', async () => {
     await cli.hold('one');
     const { pid } = await cli.hold('two');

@@ -132,6 +132,20 @@ test('one lock, with all its requests', async () => {
   expect(JSON.parse(body)).toMatchObject({ name: 'a lock & more', held: [{ pid }], pending: [] });
 });
 
+test('one lock, with the priorities and overtakes of its requests', async () => {
+  await cli.holdHere('a lock', { priority: 'user-blocking' });
+  void cli.locks.request('a lock', { priority: 'background' }, () => {}).catch(() => {});
+  void cli.locks.request('a lock', () => {}).catch(() => {});
+  const { body } = await get(`lock?name=${encodeURIComponent('a lock')}`);
+  expect(JSON.parse(body)).toMatchObject({
+    held: [{ priority: 'user-blocking', overtakes: 0 }],
+    pending: [
+      { priority: 'user-visible', overtakes: 0 },
+      { priority: 'background', overtakes: 1 },
+    ],
+  });
+});
+
 test('the locks with a text in their names, of all locks', async () => {
   for (const name of ['Ledger 1', 'ledger 2', 'other']) await cli.holdHere(name);
   const feed = http.get(new URL('events', address)); // searched is what a page shows

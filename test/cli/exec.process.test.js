@@ -120,6 +120,21 @@ describe('a taken lock', () => {
     expect(await waiting.ended).toEqual({ status: 0, signal: null });
   });
 
+  test('--priority orders the commands that wait', async () => {
+    const log = path.join(cli.directory, 'log');
+    const waiting = [];
+    for (const priority of ['background', undefined, 'user-blocking']) {
+      const options = priority === undefined ? [] : ['--priority', priority];
+      const script = `echo ${priority ?? 'plain'} >> ${log}`;
+      waiting.push(cli.start(['exec', ...options, 'lock', '-c', script]));
+      await untilEqual(async () => (await cli.locks.query()).pending.length, waiting.length);
+    }
+    await holder.closeInput();
+    const ends = await Promise.all(waiting.map(({ ended }) => ended));
+    expect(ends).toEqual(ends.map(() => ({ status: 0, signal: null })));
+    expect(readFileSync(log, 'utf8')).toBe('user-blocking\nplain\nbackground\n');
+  });
+
   test('a command that is killed while it waits does not run its program', async () => {
     const waiting = cli.start(['exec', 'lock', 'echo', 'mine']);
     await untilEqual(async () => (await cli.locks.query()).pending.length, 1);

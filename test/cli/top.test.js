@@ -10,6 +10,8 @@ const request = (members = {}) => ({
   name: 'a',
   clientId: 'c',
   mode: 'exclusive',
+  priority: 'user-visible',
+  overtakes: 0,
   pid: 12_345,
   threadId: 0,
   label: '',
@@ -95,4 +97,16 @@ test('a part of the requests of a lock is called one', () => {
   const lines = linesOf(view, { state });
   expect(lines.join('\n')).toMatch(/^a: 1 held, 99 waiting {2}rows 1 to 17 of 100$/m);
   expect(lines.at(-2)).toMatch(/^waiting/);
+});
+
+test('the requests of a lock are shown with their priority and the number of their overtakes', () => {
+  const held = [holder({ priority: 'background' })];
+  const pending = [request(), request({ priority: 'background', overtakes: 16 })];
+  const view = viewOf([lock('a', { held, pending })]);
+  const state = new TopState();
+  press(state, view, 'return');
+  const text = linesOf(view, { state, size: { columns: 132, rows: 24 } }).join('\n');
+  expect(text).toMatch(/^held +exclusive, background +12 m/m);
+  expect(text).toMatch(/^waiting +exclusive +3 m/m);
+  expect(text).toMatch(/^waiting, overtaken 16 +exclusive, background +3 m/m);
 });

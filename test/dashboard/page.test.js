@@ -120,6 +120,18 @@ test('the picture of a lock shows labels as text too, with their command in full
   expect(await command.getAttribute('title')).toMatch(/exec --label .* a lock -- sh -c/);
 });
 
+test('the picture of a lock shows priorities, and how often a request was overtaken', async () => {
+  await cli.holdHere('a lock', { priority: 'user-blocking' });
+  void cli.locks.request('a lock', { priority: 'background' }, () => {}).catch(() => {});
+  void cli.locks.request('a lock', () => {}).catch(() => {});
+  const page = await open();
+  await page.getByRole('button', { name: 'a lock' }).first().click();
+  const dialog = page.getByRole('dialog', { name: 'a lock' });
+  await dialog.getByRole('cell', { name: 'user-blocking', exact: true }).waitFor();
+  await dialog.getByRole('cell', { name: 'user-visible', exact: true }).waitFor();
+  await dialog.getByRole('cell', { name: 'background, overtaken 1', exact: true }).waitFor();
+});
+
 test('comes back when the table has been replaced', async () => {
   await cli.hold('a lock');
   const page = await open();

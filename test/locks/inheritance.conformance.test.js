@@ -360,6 +360,52 @@ describeOneClient('the priority of lock.signal in one client', (run) => {
   );
 
   test(
+    'tasks with the signal that wait reject with the LockLostError when the lock is lost',
+    run(async ({ locks, assert, name, scheduler, LockLostError, notCalled }) => {
+      let tasks;
+      let signal;
+      const lost = locks.request(name, (lock) => {
+        ({ signal } = lock);
+        tasks = Promise.allSettled([
+          scheduler.postTask(notCalled, { signal, delay: 600_000 }),
+          scheduler.postTask(notCalled, { signal, delay: 600_000, priority: 'background' }),
+        ]);
+        return new Promise(() => {});
+      });
+      const rejected = assert.rejects(lost, LockLostError);
+      while (tasks === undefined) await new Promise((resolve) => setImmediate(resolve));
+      await locks.request(name, { steal: true }, () => {});
+      await rejected;
+      const settled = await tasks;
+      assert.deepEqual(
+        settled.map(({ reason }) => reason),
+        [signal.reason, signal.reason],
+      );
+      assert.ok(signal.reason instanceof LockLostError);
+      await assert.rejects(scheduler.postTask(notCalled, { signal }), LockLostError);
+    }),
+  );
+
+  test(
+    'yield() in a task with the signal rejects with the LockLostError when the lock is lost',
+    run(async ({ locks, assert, name, scheduler, LockLostError }) => {
+      let task;
+      const lost = locks.request(name, ({ signal }) => {
+        const yieldForEver = async () => {
+          for (;;) await scheduler.yield();
+        };
+        task = scheduler.postTask(yieldForEver, { signal });
+        return new Promise(() => {});
+      });
+      const rejected = assert.rejects(lost, LockLostError);
+      while (task === undefined) await new Promise((resolve) => setImmediate(resolve));
+      const ended = assert.rejects(task, LockLostError);
+      await locks.request(name, { steal: true }, () => {});
+      await Promise.all([rejected, ended]);
+    }),
+  );
+
+  test(
     'a listener may change the priority of the signal that the request follows',
     run(async ({ locks, assert, name, TaskController }) => {
       const controller = new TaskController({ priority: 'background' });

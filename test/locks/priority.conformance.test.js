@@ -155,6 +155,26 @@ describeTwoClients('priority', (clients) => {
     await expectOrder(holder, [writer]);
   });
 
+  test('requestSync() goes ahead of an earlier request', async () => {
+    const { first, second } = clients;
+    if (!clients.hasSecondHost) return; // both would be blocked
+    const name = unique('name');
+    const holder = await first.hold(name);
+    const plain = await first.request(name);
+    const token = second.run(
+      ({ locks, name: shared }) =>
+        locks.requestSync(shared, { priority: 'user-blocking' }, (lock) => lock.token),
+      name,
+    );
+    while ((await first.queryOf(name)).pending.length < 2);
+    await holder.release();
+    const plainToken = plain.granted.then(async (lock) => {
+      await plain.release();
+      return lock.token;
+    });
+    expect(await token).toBeLessThan(await plainToken);
+  });
+
   test('a change can let those behind it through', async () => {
     const { first, second } = clients;
     const name = unique('name');
@@ -185,6 +205,172 @@ describeOneClient('priority', (run) => {
       });
       await locks.request(name, { priority: 'background' }, () => {});
       assert.deepEqual(order, ['option', 'plain', 'signal']);
+    }),
+  );
+
+  test(
+    'acquire() takes the option',
+    run(async ({ assert, locks, name }) => {
+      const order = [];
+      const holder = await locks.acquire(name);
+      const requests = ['background', undefined, 'user-blocking'].map(async (priority) => {
+        const handle = await locks.acquire(name, { priority });
+        order.push(priority);
+        handle.release();
+      });
+      await locks.query();
+      holder.release();
+      await Promise.all(requests);
+      assert.deepEqual(order, ['user-blocking', undefined, 'background']);
+    }),
+  );
+
+  test(
+    'requestAll() has the priority for each of its names',
+    run(async ({ assert, locks, name }) => {
+      const order = [];
+      const names = [`${name} 1`, `${name} 2`];
+      const [one, two] = [await locks.acquire(names[0]), await locks.acquire(names[1])];
+      const requests = [
+        locks.request(names[0], () => order.push('one')),
+        locks.request(names[1], () => order.push('two')),
+        locks.requestAll(names, { priority: 'user-blocking' }, () => order.push('all')),
+      ];
+      const waitFor = async (wanted) => {
+        while ((await locks.query()).pending.filter((it) => it.name === wanted).length < 2)
+          await new Promise((resolve) => setImmediate(resolve));
+      };
+      await waitFor(names[0]);
+      one.release();
+      await waitFor(names[1]);
+      two.release();
+      await Promise.all(requests);
+      assert.equal(order[0], 'all');
+    }),
+  );
+
+  test(
+    'requestAll() has the priority of its TaskSignal in each wait',
+    run(async ({ TaskController, assert, locks, name }) => {
+      const order = [];
+      const names = [`${name} 1`, `${name} 2`];
+      const [one, two] = [await locks.acquire(names[0]), await locks.acquire(names[1])];
+      const controller = new TaskController({ priority: 'background' });
+      const { signal } = controller;
+      const requests = [
+        locks.requestAll(names, { signal }, () => order.push('all')),
+        locks.request(names[0], () => order.push('one')),
+        locks.request(names[1], () => order.push('two')),
+      ];
+      const waitFor = async (wanted) => {
+        while ((await locks.query()).pending.filter((it) => it.name === wanted).length < 2)
+          await new Promise((resolve) => setImmediate(resolve));
+      };
+      await waitFor(names[0]);
+      controller.setPriority('user-blocking');
+      await locks.query();
+      one.release();
+      await waitFor(names[1]);
+      two.release();
+      await Promise.all(requests);
+      assert.equal(order[0], 'all');
+    }),
+  );
+
+  test(
+    'an urgent requestSync() is granted at once beside shared holders',
+    run(async ({ assert, locks, name }) => {
+      const holder = await locks.acquire(name, { mode: 'shared' });
+      const writer = locks.request(name, () => 'written');
+      await locks.query();
+      const options = { mode: 'shared', priority: 'user-blocking' };
+      assert.equal(
+        locks.requestSync(name, options, (lock) => lock.mode),
+        'shared',
+      );
+      holder.release();
+      assert.equal(await writer, 'written');
+    }),
+  );
+
+  test(
+    'requestSync() takes no TaskSignal',
+    run(async ({ TaskController, assert, locks, name, notCalled }) => {
+      const { signal } = new TaskController({ priority: 'user-blocking' });
+      assert.throws(() => locks.requestSync(name, { signal }, notCalled), {
+        name: 'NotSupportedError',
+      });
+    }),
+  );
+
+  test(
+    'Mutex and Semaphore take the option',
+    run(async ({ Mutex, Semaphore, assert, locks, name }) => {
+      for (const lock of [
+        new Mutex(name, { manager: locks }),
+        new Semaphore(name, 1, { manager: locks }),
+      ]) {
+        const order = [];
+        const release = await lock.acquire();
+        const urgent = async () => {
+          const end = await lock.acquire({ priority: 'user-blocking' });
+          order.push('urgent');
+          end();
+        };
+        const requests = [
+          lock.runExclusive(() => order.push('low'), { priority: 'background' }),
+          lock.runExclusive(() => order.push('plain')),
+          lock.runShared(() => order.push('shared'), { priority: 'user-blocking' }),
+          urgent(),
+        ];
+        await locks.query();
+        release();
+        await Promise.all(requests);
+        assert.deepEqual(order, ['shared', 'urgent', 'plain', 'low']);
+      }
+    }),
+  );
+
+  test(
+    'requests of Mutex and Semaphore follow a TaskSignal',
+    run(async ({ Mutex, Semaphore, TaskController, assert, locks, name }) => {
+      for (const lock of [
+        new Mutex(name, { manager: locks }),
+        new Semaphore(name, 1, { manager: locks }),
+      ]) {
+        const order = [];
+        const controller = new TaskController({ priority: 'background' });
+        const { signal } = controller;
+        const release = await lock.acquire();
+        const requests = [
+          lock.runExclusive(() => order.push('follows'), { signal }),
+          lock.runExclusive(() => order.push('plain')),
+        ];
+        await locks.query();
+        controller.setPriority('user-blocking');
+        await locks.query();
+        release();
+        await Promise.all(requests);
+        assert.deepEqual(order, ['follows', 'plain']);
+      }
+    }),
+  );
+
+  test(
+    'of a TaskSignal with `blocking: false` the priority counts',
+    run(async ({ Mutex, TaskController, assert, locks, name }) => {
+      const mutex = new Mutex(name, { manager: locks });
+      const release = await mutex.acquire({ mode: 'shared' });
+      const writer = mutex.runExclusive(() => 'written');
+      await locks.query();
+      const tryWith = (priority) => {
+        const { signal } = new TaskController({ priority });
+        return mutex.runShared(() => 'read', { blocking: false, signal });
+      };
+      assert.equal(await tryWith('user-blocking'), 'read');
+      await assert.rejects(tryWith('user-visible'), { reason: 'held' });
+      release();
+      assert.equal(await writer, 'written');
     }),
   );
 
