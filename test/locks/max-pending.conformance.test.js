@@ -1,11 +1,14 @@
 'use strict';
 
+const { setImmediate: nextTurn } = require('node:timers/promises');
 const { describeOneClient, describeTwoClients, unique } = require('../support/conformance.js');
 
 const REFUSED = {
   status: 'rejected',
   reason: { name: 'QuotaExceededError', isLockLost: false },
 };
+
+const ROUNDS = 20;
 
 describeTwoClients('maxPending', (clients) => {
   test('a free lock is granted, whatever the number', async () => {
@@ -91,27 +94,69 @@ describeTwoClients('maxPending', (clients) => {
     await waiting.release();
   });
 
-  test('many at once: exactly as many wait as may', async () => {
+  test('many at once, again and again: exactly as many wait as may', async () => {
     const { first, second } = clients;
+    /** Gives the ends of those that do not wait. Both clients begin at about one time. */
+    const requestMany = async ({ locks, name }) => {
+      const ends = [];
+      const start = Math.ceil(Date.now() / 10) * 10;
+      while (Date.now() < start);
+      for (let i = 0; i < 10; i += 1) {
+        locks
+          .request(name, { maxPending: 5 }, () => {})
+          .then(
+            () => ends.push('granted'),
+            ({ reason }) => ends.push(reason),
+          );
+      }
+      await locks.query();
+      await new Promise((resolve) => setImmediate(resolve));
+      return [...ends];
+    };
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const name = unique('name');
+      const holder = await first.hold(name);
+      const ends = await Promise.all([second, first].map((it) => it.run(requestMany, name)));
+      const { pending } = await first.queryOf(name);
+      expect(pending).toHaveLength(5);
+      expect(ends.flat()).toEqual(Array(15).fill('MAX_PENDING'));
+      await holder.release();
+      for (let left = 1; left > 0; await nextTurn()) {
+        const { held, pending: waiting } = await second.queryOf(name);
+        left = held.length + waiting.length;
+      }
+    }
+  });
+
+  test('never more wait than may, while others are granted', async () => {
+    const { first, second } = clients;
+    const work = async ({ locks, name, query, assert }) => {
+      const seen = { granted: 0, refused: 0, most: 0 };
+      const hold = async () => {
+        seen.granted += 1;
+        seen.most = Math.max(seen.most, (await query()).pending.length);
+      };
+      const requestAgain = async () => {
+        for (let i = 0; i < 20; i += 1) {
+          try {
+            await locks.request(name, { maxPending: 3 }, hold);
+          } catch (error) {
+            assert.equal(error.reason, 'MAX_PENDING');
+            seen.refused += 1;
+            await new Promise((resolve) => setImmediate(resolve));
+          }
+        }
+      };
+      await Promise.all(Array.from({ length: 6 }, requestAgain));
+      return seen;
+    };
     const name = unique('name');
-    const holder = await first.hold(name);
-    const requests = await Promise.all(
-      Array.from({ length: 20 }, (_, i) =>
-        (i % 2 === 0 ? first : second).request(name, { maxPending: 5 }),
-      ),
-    );
-    const { pending } = await first.queryOf(name);
-    await holder.release();
-    const outcomes = await Promise.all(
-      requests.map((request) =>
-        Promise.race([
-          request.granted.then(() => request.release()),
-          request.settled.then(({ status }) => ({ status })),
-        ]),
-      ),
-    );
-    expect(pending).toHaveLength(5);
-    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(15);
+    const seen = await Promise.all([second, first].map((it) => it.run(work, name)));
+    for (const { granted, refused, most } of seen) {
+      expect(granted + refused).toBe(120);
+      expect(most).toBeLessThanOrEqual(3);
+    }
+    expect(Math.max(...seen.map(({ refused }) => refused))).toBeGreaterThan(0);
   });
 });
 
