@@ -241,3 +241,16 @@ test('the judge finds a second holder, an old token, and a loss that was not rep
     'F4 a: 10:12 is request 2 of its process',
   ]);
 });
+
+test('the judge lets a more urgent request of a process go ahead', () => {
+  const judge = new FenceJudge();
+  for (const [index, { order, rank }] of [
+    { order: 2, rank: 2 },
+    { order: 1, rank: 1 },
+    { order: 3, rank: 2 },
+  ].entries()) {
+    const call = { pid: 1, name: 'a', mode: 'shared', id: `${index}`, token: `${index + 1}` };
+    expect(judge.enter({ ...call, order, rank })).toBe(true);
+  }
+  expect(judge.faults).toEqual([]);
+});

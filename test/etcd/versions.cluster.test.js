@@ -23,7 +23,8 @@ afterEach(async () => {
   async () => {
     cluster = await EtcdCluster.start({ size: 3 });
     stress = new StressTest(cluster);
-    const setup = { url: cluster.url('stress', '?ttl=20'), isWatching: true };
+    const url = cluster.url('stress', '?ttl=20');
+    const setup = { url, isWatching: true, hasPriorities: false }; // the other may have none
     const old = { ...setup, tree: OTHER };
     for (let i = 0; i < PROCESSES; i += 1) stress.add(old);
     await stress.untilAllProgress();

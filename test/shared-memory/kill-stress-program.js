@@ -1,9 +1,10 @@
 'use strict';
 
 // A process of a stress test with kills: its main thread and two workers use locks without a pause,
-// in both modes, with ifAvailable and signals, until a message stops them. One JSON argument:
-// directory, number, names, seed, backend (`broker`, or else shared memory). Every second process
-// biases each lock at its first release, in place of the repeated names alone.
+// in both modes, with ifAvailable and signals, until a message stops them. Requests for all names
+// except the first have priorities. One JSON argument: directory, number, names, seed, backend
+// (`broker`, or else shared memory). Every second process biases each lock at its first release, in
+// place of the repeated names alone.
 
 const { appendFileSync } = require('node:fs');
 const { join } = require('node:path');
@@ -12,10 +13,19 @@ const { Worker, isMainThread, parentPort, threadId, workerData } = require('node
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
+const { PRIORITY_RANK } = require('../../lib/task-priority.js');
 const { randomFrom } = require('../support/process-random.js');
 const { lineOf } = require('./kill-stress-log.js');
 
 const WORKERS = 2;
+/** So many urgent ones that some of the others are overtaken as often as may be. */
+const PRIORITIES = [
+  'user-blocking',
+  'user-blocking',
+  'user-blocking',
+  'user-visible',
+  'background',
+];
 
 const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
 const { directory, number: program, names, seed } = options;
@@ -31,14 +41,12 @@ const who = `${program}.${threadId}`;
 let requests = 0;
 let isStopped = false;
 
-async function use(lock, number) {
+const append = (entry) => appendFileSync(join(directory, 'log'), lineOf({ who, ...entry }));
+
+async function use(lock, about) {
   if (lock === null) return;
   const { name, mode, token } = lock;
-  const log = (what) =>
-    appendFileSync(
-      join(directory, 'log'),
-      lineOf({ who, what, name, mode, token, request: number }),
-    );
+  const log = (what) => append({ ...about, what, name, mode, token });
   log('enter');
   if (random(3) === 0) await nextTurn();
   log('leave');
@@ -47,15 +55,16 @@ async function use(lock, number) {
 async function makeRequest() {
   const name = names[random(names.length)];
   const mode = random(3) === 0 ? 'shared' : 'exclusive';
+  const priority = name === names[0] ? undefined : PRIORITIES[random(PRIORITIES.length)];
   requests += 1;
-  const number = requests;
+  const about = { request: requests, rank: PRIORITY_RANK[priority ?? 'user-visible'] };
   if (random(4) === 0) {
-    return locks.request(name, { mode, ifAvailable: true }, (lock) => use(lock, number));
+    return locks.request(name, { mode, priority, ifAvailable: true }, (lock) => use(lock, about));
   }
   const controller = new AbortController();
-  const request = locks.request(name, { mode, signal: controller.signal }, (lock) =>
-    use(lock, number),
-  );
+  const { signal } = controller;
+  const request = locks.request(name, { mode, priority, signal }, (lock) => use(lock, about));
+  if (priority !== undefined) append({ ...about, what: 'wait', name, mode, token: 0n });
   if (random(4) === 0) {
     await nextTurn();
     controller.abort('aborted');

@@ -123,7 +123,8 @@ class BrokerStress {
   }
 
   async #check() {
-    const checker = new StressChecker(this.killed);
+    // While there is no broker, a request has not entered the queue when it has returned.
+    const checker = new StressChecker(this.killed, { isBounded: false });
     const lines = createInterface({
       input: createReadStream(join(this.#directory, 'log'), { flags: 'a+' }),
     });

@@ -19,13 +19,19 @@ class Resource {
   inside = new Map();
   #last = 0n;
   #lastExclusive = 0n;
-  /** @type {Map<number, number>} */
+  /** @type {Map<string, number>} by process and rank */
   #orders = new Map();
 
-  /** @param {number} pid @param {number} order  of its requests @returns whether it is the next */
-  isInOrder(pid, order) {
-    const last = this.#orders.get(pid) ?? 0;
-    this.#orders.set(pid, order);
+  /**
+   * @param {number} pid
+   * @param {number} rank  of the priority
+   * @param {number} order  of the requests of the process
+   * @returns {boolean} whether it is a later one than the last with that priority
+   */
+  isInOrder(pid, rank, order) {
+    const key = `${pid} ${rank}`;
+    const last = this.#orders.get(key) ?? 0;
+    this.#orders.set(key, order);
     return order > last;
   }
 
@@ -49,7 +55,7 @@ class Resource {
  *     dead, stopped, or of a session that the test has ended by force.
  * F2  No smaller token is accepted after a larger one.
  * F3  A hold that was overtaken or refused never ends well: its holder learns of it.
- * F4  The requests of a process for a name come in in their order.
+ * F4  The requests of a process for a name come in in their order, if they have one priority.
  */
 class FenceJudge {
   /** @type {string[]} */
@@ -80,16 +86,17 @@ class FenceJudge {
 
   /**
    * @typedef {{ pid: number, name: string, mode: string, id: string, token: string }} Grant
-   * @param {Grant & { order?: number, wallClock?: number }} call
+   * @param {Grant & { order?: number, rank?: number, wallClock?: number }} call  rank: of the
+   *   priority
    * @returns {boolean} whether it is accepted
    */
-  enter({ pid, name, mode, id, token, order, wallClock }) {
+  enter({ pid, name, mode, id, token, order, rank = 1, wallClock }) {
     if (this.#dead.has(pid)) return false;
     if (wallClock !== undefined) this.wallClocks.set(pid, wallClock);
     const hold = { pid, mode, token: BigInt(token), isOvertaken: false };
     this.#holds.set(id, hold);
     const resource = this.#resourceOf(name);
-    if (order !== undefined && !resource.isInOrder(pid, order)) {
+    if (order !== undefined && !resource.isInOrder(pid, rank, order)) {
       this.faults.push(`F4 ${name}: ${id} is request ${order} of its process`);
     }
     if (resource.isStale(hold)) {

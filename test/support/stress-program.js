@@ -6,13 +6,18 @@
 
 const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { openLockManager } = require('../../lib/index.js');
+const { TaskController, openLockManager } = require('../../lib/index.js');
 const { openEtcdBackend } = require('../../lib/etcd.js');
 const { openPostgresBackend } = require('../../lib/postgres.js');
+const { PRIORITY_RANK, TASK_PRIORITIES } = require('../../lib/task-priority.js');
 const { ResourceClient } = require('./fenced-resource.js');
 
-const { url, options, refusals, socket, seed, isWatching } = JSON.parse(process.argv[2]);
+const { url, options, refusals, socket, seed, isWatching, hasPriorities } = JSON.parse(
+  process.argv[2],
+);
 const NAMES = 3;
+/** The first name has no priorities: its queue is strictly by age. */
+const NAMES_WITHOUT_PRIORITIES = hasPriorities ? 1 : NAMES;
 const LOOPS = 4;
 const openBackend = url.startsWith('etcd') ? openEtcdBackend : openPostgresBackend;
 const backend = openBackend(url, options);
@@ -28,24 +33,45 @@ function random(below) {
   return (state >>> 8) % below;
 }
 
-/** @param {number} order  of the requests of this process */
-async function hold(lock, order, seen) {
+/**
+ * @param {{ order?: number, rank: number }} made  the how manieth request of this process, unless
+ *   its priority changes, and the rank of its priority
+ */
+async function hold(lock, made, seen) {
   const { name, mode, token } = lock;
   seen.id = `${process.pid}:${token}`;
-  const call = { name, mode, id: seen.id, token: String(token), order, wallClock: Date.now() };
+  const call = { name, mode, id: seen.id, token: String(token), ...made, wallClock: Date.now() };
   lock.signal.addEventListener('abort', () => resource.report('notified', call));
   if (!(await resource.submit('enter', call))) return;
   await sleep(random(4));
   if (!lock.signal.aborted) await resource.submit('leave', call);
 }
 
+/** A signal with this priority, which changes after a few milliseconds. */
+function changingSignal(priority) {
+  const controller = new TaskController({ priority });
+  const next = TASK_PRIORITIES[random(3)];
+  sleep(random(20)).then(() => controller.setPriority(next));
+  return controller.signal;
+}
+
 async function takeOne(how) {
   const seen = { id: undefined };
   let isWell = true;
   requests += 1;
-  const order = requests;
+  const at = random(NAMES);
+  const made = { order: requests, rank: PRIORITY_RANK['user-visible'] };
+  if (at >= NAMES_WITHOUT_PRIORITIES) {
+    how.priority = TASK_PRIORITIES[random(3)];
+    made.rank = PRIORITY_RANK[how.priority];
+    if (random(4) === 0) {
+      how.signal = changingSignal(how.priority);
+      delete how.priority;
+      delete made.order;
+    }
+  }
   try {
-    await locks.request(`name-${random(NAMES)}`, how, (lock) => hold(lock, order, seen));
+    await locks.request(`name-${at}`, how, (lock) => hold(lock, made, seen));
   } catch (error) {
     isWell = false;
     if (refusals.includes(error.name)) await sleep(10);

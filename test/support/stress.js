@@ -21,6 +21,7 @@ const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
  * @property {string[]} [launch]  words before the command, like those that enter a namespace
  * @property {Record<string, string>} [env]
  * @property {boolean} [isWatching]
+ * @property {boolean} [hasPriorities]  of the requests for two of the three names
  * @property {string} [tree]  the folder of another version of the project
  */
 
@@ -36,10 +37,14 @@ class StressProcess {
    * @param {{ socket: string, seed: number, home: string }} about
    */
   constructor(setup, { socket, seed: own, home }) {
-    const { url, options, refusals = [], launch = [], env = {}, isWatching = false } = setup;
+    const { url, options, refusals = [], launch = [], env = {} } = setup;
+    const { isWatching = false, hasPriorities = true } = setup;
     const folder = path.join(setup.tree ?? ROOT, 'test', 'support');
     const program = PROGRAMS.find((name) => existsSync(path.join(folder, name)));
-    const about = JSON.stringify({ url, options, refusals, socket, seed: own, isWatching });
+    const about = JSON.stringify({
+      ...{ url, options, refusals, socket, isWatching, hasPriorities },
+      seed: own,
+    });
     const [execPath, ...execArgv] = [...launch, process.execPath];
     this.setup = setup;
     this.child = fork(path.join(folder, program), [about], {
