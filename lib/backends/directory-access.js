@@ -1,6 +1,6 @@
 'use strict';
 
-const { existsSync } = require('node:fs');
+const { existsSync, statfsSync } = require('node:fs');
 
 /**
  * The users of a directory of buckets, its owner alone (private) or the members of a group
@@ -116,6 +116,44 @@ function hasAccessList(file) {
 }
 
 /**
+ * File systems over a network, or in user space, by their numbers on Linux: as in
+ * src/platform/access.cc. Memory that is mapped there is not shared between machines, and a socket
+ * there leads to no process of another machine.
+ */
+const NETWORK_FILE_SYSTEMS = /** @type {Record<number, string>} */ ({
+  0x6969: 'NFS',
+  0x517b: 'SMB',
+  0xfe53_4d42: 'SMB2',
+  0xff53_4d42: 'CIFS',
+  0x0102_1997: '9P',
+  0x6573_5546: 'FUSE',
+  0x00c3_6400: 'Ceph',
+  0x5346_414f: 'AFS',
+  0x6b41_4653: 'AFS',
+  0x7375_7245: 'Coda',
+  0x564c: 'NCP',
+  0x0bd0_0bd0: 'Lustre',
+  0x4750_4653: 'GPFS',
+  0x7461_636f: 'OCFS2',
+  0x0116_1970: 'GFS2',
+  0x786f_4256: 'VirtualBox',
+  0xbacb_acbc: 'VMware',
+});
+
+/**
+ * @param {string} file
+ * @returns {string | undefined} the name of its file system if that is one over a network;
+ *   undefined also if the file system is unknown
+ */
+function networkOf(file) {
+  try {
+    return NETWORK_FILE_SYSTEMS[statfsSync(file).type];
+  } catch {
+    return undefined; // it was removed just now, or is not reached; or this runtime has no statfs()
+  }
+}
+
+/**
  * The access to a directory of buckets, as its owner, group and mode say.
  * @param {{ uid: number, gid: number, mode: number }} directory  what stat() says of it
  * @returns {Access | string} a string: why this user must not use it, and what to do
@@ -152,6 +190,8 @@ module.exports = {
   hasAccessList,
   isKnownMember,
   isMember,
+  NETWORK_FILE_SYSTEMS,
+  networkOf,
   PRIVATE,
   SHARED_DIRECTORY,
   SHARED_FILE,

@@ -110,22 +110,27 @@ function checkAccess(directory, bucket) {
   return [ok(`${directory} belongs to this user alone`)];
 }
 
+/** @param {string} directory  or its parent, if it has not been made @returns {Finding[]} */
+function checkNetwork(directory) {
+  const { network } = fileSystemOf(directory);
+  if (network === undefined) return [];
+  return [
+    fault(
+      `${directory} is on ${network}: its memory is not shared between machines`,
+      'use a directory in /dev/shm; for several machines use postgres:// or etcd://',
+    ),
+  ];
+}
+
 /**
  * @param {string} directory  or its parent, if it has not been made
  * @param {number} missing  bytes of the bucket that the file system has not allocated yet
  * @returns {Finding[]}
  */
 function checkFileSystem(directory, missing) {
-  const { type, network, isInMemory, freeBytes: free } = fileSystemOf(directory);
-  if (network !== undefined) {
-    return [
-      fault(
-        `${directory} is on ${network}: its memory is not shared between machines`,
-        'use a directory in /dev/shm; for several machines use postgres:// or etcd://',
-      ),
-    ];
-  }
-  const findings = [];
+  const { type, isInMemory, freeBytes: free } = fileSystemOf(directory);
+  const findings = checkNetwork(directory);
+  if (findings.length > 0) return findings;
   if (isInMemory) findings.push(ok('the file system is in memory (tmpfs)'));
   else {
     findings.push(
@@ -224,8 +229,12 @@ function checkDirectory(options) {
   if (!statSync(directory).isDirectory()) {
     return [...findings, fault(`${directory} is not a directory`, 'choose another one')];
   }
+  // First: an NFS server can take the rights of root away, and no owner or group gives them back.
+  findings.push(...checkNetwork(directory));
   const segment = segmentOf(options);
-  findings.push(...checkAccess(directory, path.dirname(segment)));
+  if (findings.every(({ level }) => level !== 'fault')) {
+    findings.push(...checkAccess(directory, path.dirname(segment)));
+  }
   // A directory that this user may not read is not examined further.
   if (findings.some(({ level }) => level === 'fault'))
     return [...findings, ...checkNeighbours(directory)];

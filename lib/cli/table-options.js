@@ -6,7 +6,7 @@ const { fileURLToPath } = require('node:url');
 const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
 const { isBucketName, toBucketName, userOfMachine } = require('../backends/bucket-directory.js');
-const { accessOf, isMember } = require('../backends/directory-access.js');
+const { accessOf, isMember, networkOf } = require('../backends/directory-access.js');
 const { shownUrl } = require('../backends/shown-url.js');
 const { lazy } = require('../lazy.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
@@ -321,7 +321,9 @@ function checkDirectory(directory) {
   const found = tryRead((file) => statSync(file), directory);
   if (found === undefined) return;
   if (!found.isDirectory()) throw new CommandError(`${directory} is not a directory`);
-  const why = whyNoAccess(found);
+  const network = networkOf(directory); // first: an NFS server can take the rights of root away
+  const why =
+    network === undefined ? whyNoAccess(found) : `is on a network file system, ${network}`;
   if (why === undefined) return;
   throw new CommandError(`${directory} ${why}`, EXIT_STATUS.noPermission);
 }

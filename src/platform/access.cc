@@ -6,12 +6,15 @@
 #include <pwd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platform/clock.h"
@@ -98,6 +101,47 @@ Result<OpenedFile> OpenFile(int directory, const char* name, const Access& acces
   return OpenedFile{.fd = std::move(fd),
                     .size = static_cast<uint64_t>(found.st_size),
                     .allocated = static_cast<uint64_t>(found.st_blocks) * kStatBlockBytes};
+}
+
+namespace {
+
+// As in statfs(2); the kernel's own headers do not have all of them.
+constexpr std::array<uint64_t, 17> kNetworkFileSystems = {
+    0x6969,      // NFS
+    0x517B,      // SMB
+    0xFE534D42,  // SMB 2 and 3
+    0xFF534D42,  // CIFS
+    0x01021997,  // 9P
+    0x65735546,  // FUSE: sshfs, GlusterFS, virtiofs and others
+    0x00C36400,  // Ceph
+    0x5346414F,  // AFS
+    0x6B414653,  // AFS of the kernel
+    0x73757245,  // Coda
+    0x564C,      // NCP
+    0x0BD00BD0,  // Lustre
+    0x47504653,  // GPFS
+    0x7461636F,  // OCFS2
+    0x01161970,  // GFS2
+    0x786F4256,  // shared folders of VirtualBox
+    0xBACBACBC,  // shared folders of VMware
+};
+
+}  // namespace
+
+bool IsNetworkFileSystem(uint64_t type) {
+  return std::find(kNetworkFileSystems.begin(), kNetworkFileSystems.end(), type) !=
+         kNetworkFileSystems.end();
+}
+
+Status CheckFileSystem(int fd) {
+  constexpr uint64_t kLowWord = 0xFFFFFFFF;  // some kernels sign-extend it
+  struct statfs found {};
+  // If the type is unknown, the file is accepted: it could be opened.
+  if (RetryOnEintr([&] { return fstatfs(fd, &found); }) == -1) return {};
+  if (!IsNetworkFileSystem(static_cast<uint64_t>(found.f_type) & kLowWord)) return {};
+  return {StatusCode::kNoAccess,
+          "the bucket directory is on a network file system, where memory is not shared; choose a "
+          "directory on tmpfs, such as /dev/shm"};
 }
 
 namespace {
@@ -215,6 +259,14 @@ Status WhyNoDirectory(int parent, const char* path, int error) {
   return OsError("cannot open the bucket directory", error);
 }
 
+// Checks the file system of a directory that `opened` is, or that cannot be opened: an NFS server
+// can take the rights of root away, and then the remedy is neither another group nor another owner.
+Status CheckFileSystemAt(int parent, const char* path, const UniqueFd& opened) {
+  if (opened) return CheckFileSystem(opened.get());
+  const UniqueFd fd(openat(parent, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  return fd ? CheckFileSystem(fd.get()) : Status();
+}
+
 UniqueFd OpenWithoutLinks(int parent, const char* path) {
   return UniqueFd(RetryOnEintr([&] {
     return openat(parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
@@ -233,9 +285,17 @@ Status MakeDirectory(int parent, const char* path) {
 
 Result<OpenedDirectory> OpenDirectory(const char* path) {
   const Status made = MakeDirectory(AT_FDCWD, path);
-  if (!made.ok()) return made;
+  if (!made.ok()) {
+    const std::string_view all(path);
+    const std::string parent(all.substr(0, all.rfind('/') + 1));  // it may be relative
+    const Status local = CheckFileSystemAt(AT_FDCWD, parent.empty() ? "." : parent.c_str(), {});
+    return local.ok() ? made : local;
+  }
   UniqueFd fd = OpenWithoutLinks(AT_FDCWD, path);
-  if (!fd) return WhyNoDirectory(AT_FDCWD, path, errno);
+  const int error = errno;
+  const Status local = CheckFileSystemAt(AT_FDCWD, path, fd);
+  if (!local.ok()) return local;
+  if (!fd) return WhyNoDirectory(AT_FDCWD, path, error);
   struct stat found {};
   if (fstat(fd.get(), &found) == -1) return OsError("cannot examine the bucket directory");
   const Result<Access> access = AccessOf(found);
@@ -315,6 +375,8 @@ Result<UniqueFd> OpenSubdirectory(const OpenedDirectory& parent, const char* nam
     fd = OpenWithoutLinks(directory, name);
   }
   const int error = errno;
+  const Status local = CheckFileSystemAt(directory, name, fd);
+  if (!local.ok()) return local;
   struct stat found {};
   const int examined =
       fd ? fstat(fd.get(), &found) : fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW);

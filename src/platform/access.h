@@ -15,6 +15,7 @@
 
 #include "platform/fd.h"
 #include "platform/result.h"
+#include "platform/status.h"
 
 namespace holdfast {
 inline namespace platform {
@@ -48,14 +49,21 @@ struct OpenedFile {
 // or group, another mode, an access control list, more than one link.
 Result<OpenedFile> OpenFile(int directory, const char* name, const Access& access);
 
+// kNoAccess: the open file is on a network file system, or on a file system in user space.
+// Memory mapped from there is not shared between machines, and locks there may not exclude.
+Status CheckFileSystem(int fd);
+// `type` is the kernel's number of the file system.
+bool IsNetworkFileSystem(uint64_t type);
+
 struct OpenedDirectory {
   UniqueFd fd;
   Access access;
 };
 
 // Opens the directory of buckets; a missing one is made for this user alone. `path` ends in a file
-// name; links are followed except in its last part. kNoAccess: a link, something else than a
-// directory, neither private nor shared, or shared with a group that this process is not in.
+// name; links are followed except in its last part. kNoAccess: on a network file system, a link,
+// something else than a directory, neither private nor shared, or shared with a group that this
+// process is not in.
 Result<OpenedDirectory> OpenDirectory(const char* path);
 
 // The same for the directory `name` in `parent`, of which it must have the access.

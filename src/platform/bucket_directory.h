@@ -19,12 +19,6 @@
 namespace holdfast {
 inline namespace platform {
 
-// kNoAccess: the open file is on a network file system, or on a file system in user space.
-// Memory mapped from there is not shared between machines, and locks there may not exclude.
-Status CheckFileSystem(int fd);
-// `type` is the kernel's number of the file system.
-bool IsNetworkFileSystem(uint64_t type);
-
 class BucketDirectory {
  public:
   // How a new segment file is created and an existing one is checked.

@@ -7,6 +7,7 @@ const { otherDirectoryText, toBucketName, userOfMachine } = require('../bucket-d
 const {
   accessOf,
   hasAccessList,
+  networkOf,
   PRIVATE,
   SHARED_DIRECTORY,
   shownMode,
@@ -144,6 +145,18 @@ const removedMeanwhile = (directory) =>
   withCause(refused(directory, 'it was removed just now'), { code: 'ENOENT' });
 
 /**
+ * A socket on a network file system leads to no process of another machine: there, a living broker
+ * would be taken for dead. First of all: an NFS server can take the rights of root away.
+ * @param {string} directory
+ */
+function checkFileSystem(directory) {
+  const network = networkOf(directory);
+  if (network === undefined) return;
+  const why = 'whose sockets lead to no other machine: choose a directory on a local file system';
+  throw refused(directory, `it is on a network file system, ${network}, ${why}`);
+}
+
+/**
  * Makes a directory that only this user may enter, or checks an existing one.
  * @param {string} directory
  * @param {Platform} platform
@@ -153,10 +166,14 @@ function ensureDirectory(directory, platform) {
   try {
     fs.mkdirSync(directory, { mode: PRIVATE.directoryMode });
   } catch (error) {
-    if (/** @type {any} */ (error).code !== 'EEXIST') throw notCreated(directory, error);
+    if (/** @type {any} */ (error).code !== 'EEXIST') {
+      checkFileSystem(path.dirname(directory));
+      throw notCreated(directory, error);
+    }
   }
   const stat = directoryStat(directory);
   if (stat === undefined) throw removedMeanwhile(directory);
+  checkFileSystem(directory);
   const access = platform.hasModes ? accessOf(stat) : PRIVATE;
   if (typeof access === 'string') throw refused(directory, access);
   if (access.group !== undefined && hasAccessList(directory)) {

@@ -1,7 +1,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
-#include "platform/bucket_directory.h"
+#include "platform/access.h"
 #include "platform/fd.h"
 
 namespace holdfast {

@@ -1,7 +1,7 @@
 'use strict';
 
 const { spawnSync } = require('node:child_process');
-const { mkdtempSync, rmSync } = require('node:fs');
+const { chmodSync, mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 
@@ -14,6 +14,7 @@ const { join } = require('node:path');
 function compilePreload(name) {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
   const remove = () => rmSync(directory, { recursive: true, force: true });
+  chmodSync(directory, 0o755); // for programs of other users
   const file = join(directory, `${name}.so`);
   const words = ['-shared', '-fPIC', '-O2', '-Wall', '-Wextra', '-Werror', '-o', file];
   const source = join(__dirname, `${name}.c`);
