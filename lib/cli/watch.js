@@ -9,6 +9,7 @@ const { printable } = require('./printable.js');
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
 
 const TYPE_WIDTH = 8;
+const ENDINGS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 
 /** @type {Partial<Record<LockEvent['type'], (text: string) => string>>} */
 const STYLES = {
@@ -40,6 +41,12 @@ function toLine(event) {
  */
 async function watch(name, options) {
   const manager = openExistingManager(options);
+  for (const signal of ENDINGS) {
+    process.once(signal, () => {
+      manager.close(); // leaves no file in the bucket, which may be another user's
+      process.kill(process.pid, signal);
+    });
+  }
   for await (const event of manager.watch(name)) {
     if (options.json) printLine(toJson(event));
     else {

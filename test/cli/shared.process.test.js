@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { PROGRAM } = require('../support/cli.js');
+const { factsBelow } = require('../support/files-below.js');
 const members = require('../support/members.js');
 const { describeInside } = require('../support/namespaces.js');
 const { withEntries } = require('../support/user-database.js');
@@ -295,6 +296,23 @@ describeInside(['unshare', '--mount'], 'with entries in the user database', () =
     expect(asUser('holdfast-web').stdout).toMatch(/^a lock +held /m);
     expect(asUser(`${MEMBER.user}`).stdout).toMatch(/^a lock +held /m);
     expect(asUser(`${OTHER.user}`)).toMatchObject({ status: 77 }); // has no entry, so no groups
+  });
+
+  test.each([
+    ['ls'],
+    ['top', '--once'],
+    ['graph', '--dot'],
+    ['doctor'],
+    ['trace', '-', '--seconds', '0.1'],
+  ])('root leaves it as it was by %s with --user', async (command, ...args) => {
+    await hold(as(OTHER), 'a lock');
+    const before = factsBelow(directory);
+    const answer = run(words, command, '--user', 'holdfast-web', ...args);
+    expect(answer).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/a lock|1 held|graph/),
+    });
+    expect(factsBelow(directory)).toEqual(before);
   });
 });
 

@@ -6,7 +6,9 @@ const { spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
 const { describeInside } = require('../support/namespaces.js');
+const { setTimeout: pause } = require('node:timers/promises');
 const { PROGRAM } = require('../support/cli.js');
+const { factsBelow } = require('../support/files-below.js');
 
 const LIBRARY = path.resolve(__dirname, '../../lib/index.js');
 const USER = 64_123; // not in use
@@ -23,7 +25,8 @@ const HOLDER = `
     console.log('held');
     return new Promise(() => {});
   });
-  process.stdin.resume();`;
+  // An event for each line of the input.
+  process.stdin.on('data', () => require(${JSON.stringify(LIBRARY)}).locks.request('beat', () => {}));`;
 
 const clean = { ...process.env, NO_COLOR: '1' };
 for (const name of ['HOLDFAST_DIR', 'HOLDFAST_URL', 'HOLDFAST_FALLBACK']) delete clean[name];
@@ -67,6 +70,65 @@ describe.each([
         expect(stdout).toMatch(/^ledger +held +exclusive/m);
       },
     );
+
+    /** All that there is in the directory of the user. */
+    const listing = () => factsBelow(`/proc/${holder.pid}/root/dev/shm/holdfast-${USER}`);
+
+    /** Runs a command until its end, and interrupts one that has none after the expected output. */
+    async function runUntil(expected, args) {
+      const [command, ...words] = ['nsenter', `--mount=/proc/${holder.pid}/ns/mnt`];
+      const child = spawn(command, [...words, process.execPath, PROGRAM, ...args], { env });
+      let output = '';
+      let errors = '';
+      child.stdout.on('data', (data) => (output += data));
+      child.stderr.on('data', (data) => (errors += data));
+      const closed = once(child, 'close');
+      let isClosed = false;
+      closed.then(() => (isClosed = true));
+      while (!expected.test(output) && !isClosed) {
+        if (args.includes('watch')) holder.stdin.write('beat\n');
+        await pause(20);
+      }
+      if (['watch', 'dashboard'].includes(args[0])) child.kill('SIGINT');
+      await closed;
+      return { output, errors };
+    }
+
+    test.each([
+      ['ls', [], /^ledger +held/m],
+      ['top', ['--once'], /ledger/],
+      ['graph', ['--dot'], /^digraph holdfast/],
+      ['doctor', [], /^ok /m],
+      ['trace', ['-', '--seconds', '0.1'], /ledger/],
+      ['watch', [], /beat/],
+      ['dashboard', ['--json'], /"url":/],
+    ])(
+      'looks into their locks with %s %j, and leaves the directory as it was',
+      async (command, args, found) => {
+        const before = listing();
+        const { output, errors } = await runUntil(found, [command, '--user', `${USER}`, ...args]);
+        expect({ output, errors }).toMatchObject({ output: expect.stringMatching(found) });
+        expect(listing()).toEqual(before);
+      },
+    );
+
+    test('all commands with the option are tested here', () => {
+      const named = run('--help')
+        .stdout.match(/^ {2}(\w+)/gm)
+        .map((word) => word.trim());
+      const withOption = named.filter((name) =>
+        /--user <name> +as root/.test(run(name, '--help').stdout),
+      );
+      expect(withOption.sort()).toEqual([
+        'dashboard',
+        'doctor',
+        'graph',
+        'ls',
+        'top',
+        'trace',
+        'watch',
+      ]);
+    });
 
     test('cannot be a user that does not exist, nor change anything as one', () => {
       expect(run('ls', '--user', 'no-such-user')).toMatchObject({
