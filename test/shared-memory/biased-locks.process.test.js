@@ -1,17 +1,19 @@
 'use strict';
 
-const { fork } = require('node:child_process');
+const { fork, spawn } = require('node:child_process');
 const { once } = require('node:events');
 const { mkdtempSync, readFileSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { openLockManager } = require('../../lib/index.js');
+const { MEMBERS, as, describeMembers, makeShared } = require('../support/members.js');
 const { untilEqual } = require('../support/process-bucket.js');
 
 // A process is killed or stopped at each step of a request that it grants and releases without the
 // native part, and another one wants the lock..
 
 const PROGRAM = join(__dirname, 'biased-locks-program.js');
+const LIBRARY = join(__dirname, '../../lib/index.js');
 
 /** Each step, and whether the lock is held then. */
 const STEPS = [
@@ -41,8 +43,9 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-function start(step, signal) {
-  child = fork(PROGRAM, [JSON.stringify({ directory, step, signal })]);
+function start(step, signal, words = []) {
+  const [execPath, ...execArgv] = [...words, process.execPath];
+  child = fork(PROGRAM, [JSON.stringify({ directory, step, signal })], { execPath, execArgv });
   report = once(child, 'message');
   return child;
 }
@@ -84,4 +87,52 @@ test.each(STEPS)('a process that is stopped %s delays no others', async (step, i
     await mine;
   }
   expect(await report).toMatchObject([{ hits: 1 }, undefined]);
+});
+
+describeMembers('between two users of a group', () => {
+  const [HOLDER, REQUESTER] = MEMBERS;
+  const REQUEST = `
+    const { openLockManager } = require(${JSON.stringify(LIBRARY)});
+    const locks = openLockManager({ directory: process.argv[1] });
+    locks.request('a', () => console.log('granted'));
+    locks.query().then(({ pending }) => pending.length > 0 && console.log('waits'));`;
+  let requester;
+  beforeEach(() => {
+    locks.close(); // no process of root notices a death
+    makeShared(directory);
+  });
+  afterEach(() => requester.kill('SIGKILL'));
+
+  /** Starts a request of the other user; resolves with its first line. */
+  async function request() {
+    const [command, ...words] = [...as(REQUESTER), process.execPath, '-e', REQUEST, directory];
+    requester = spawn(command, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = await once(requester.stdout, 'data');
+    return `${line}`;
+  }
+
+  test.each(STEPS)(
+    'a process that is killed %s leaves the lock to the other user',
+    async (step) => {
+      start(step, 'SIGKILL', as(HOLDER));
+      const [, signal] = await once(child, 'exit');
+      expect(signal).toBe('SIGKILL');
+      expect(await request()).toBe('granted\n');
+    },
+  );
+
+  test('a process that holds the biased lock is killed, and the other user, who waits, has it', async () => {
+    const { pid } = start('in the callback', 'SIGSTOP', as(HOLDER));
+    await untilEqual(() => stateOf(pid), 'T');
+    expect(await request()).toBe('waits\n');
+    child.kill('SIGKILL');
+    const [line] = await once(requester.stdout, 'data');
+    expect(`${line}`).toBe('granted\n');
+  });
+
+  test('a process that is stopped with the lock biased and free delays no other user', async () => {
+    const { pid } = start('after the give-back', 'SIGSTOP', as(HOLDER));
+    await untilEqual(() => stateOf(pid), 'T');
+    expect(await request()).toBe('granted\n');
+  });
 });
