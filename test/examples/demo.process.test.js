@@ -50,10 +50,13 @@ describe('the demonstration', () => {
 describeMembers('the demonstration with writers of two users of one group', () => {
   test('finds every increment, in order, although a holder is killed', () => {
     const [one, other] = MEMBERS;
-    const { result } = runDemo(['--increments', '2000'], {
+    const { status, result, errors } = runDemo(['--increments', '2000'], {
       HOLDFAST_DEMO_GROUP: `${GROUP}`,
       HOLDFAST_DEMO_USERS: `${one.user} ${other.user}`,
     });
+    expect(errors).toBe('');
     expect(result).toMatchObject({ expected: 2000, found: 2000, violations: 0, ok: true });
+    expect(result.killToGrantMs).not.toBeNull();
+    expect(status).toBe(0);
   });
 });
