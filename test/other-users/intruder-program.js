@@ -2,14 +2,14 @@
 
 // A user outside of the group of a shared directory: for each list of files it tries everything
 // that a user can do with them and with the directory, and answers how many attempts were made and
-// which of them succeeded. One JSON argument: the directory, the bucket, the process of a member.
+// which of them succeeded. One JSON argument: the directory, the bucket and its folder, the process
+// of a member, and the URL of a broker.
 
 const fs = require('node:fs');
 const { join } = require('node:path');
 const { openLockManager } = require('../../lib/index.js');
 
-const { directory, bucket, victim } = JSON.parse(process.argv[2]);
-const folder = join(directory, bucket);
+const { directory, bucket, folder, victim, url } = JSON.parse(process.argv[2]);
 const { O_NONBLOCK, O_RDWR, O_WRONLY } = fs.constants;
 
 const openWith = (file, flags) => fs.closeSync(fs.openSync(file, flags | O_NONBLOCK));
@@ -55,7 +55,7 @@ process.on('message', async (files) => {
   for (const [title, act] of Object.entries(ATTEMPTS_AT_A_FILE)) {
     for (const file of files) await make(`${title} ${file}`, () => act(join(folder, file)));
   }
-  const locks = openLockManager({ bucket, directory });
+  const locks = openLockManager({ bucket, ...(url === undefined ? { directory } : { url }) });
   await make('open the table', () => locks.query());
   locks.close();
   process.send({ attempts, succeeded });

@@ -9,6 +9,7 @@ const { join } = require('node:path');
 const { openLockManager } = require('../../lib/index.js');
 const { FORKED, describeInside } = require('../support/namespaces.js');
 const { Intruder } = require('../support/intruder.js');
+const { PROCESS_BACKENDS } = require('../support/process-backends.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 const members = require('../support/members.js');
 
@@ -393,48 +394,73 @@ members.describeMembers('a user outside of the group', () => {
 
 members.describeMembers('a hostile member', () => {
   const OPENINGS = 300;
+  /** Swaps files, and the folder of the bucket, for links that lead outside, and back. */
   const SWAPPER = `
     const fs = require('node:fs');
-    const [folder, secret] = process.argv.slice(1);
+    const [folder, secret, outside] = process.argv.slice(1);
+    const cell = new Int32Array(new SharedArrayBuffer(4));
+    const sleep = (ms) => ms > 0 && Atomics.wait(cell, 0, 0, ms);
+    let swaps = 0;
+    const swap = (file, target) => {
+      try {
+        fs.renameSync(file, file + '.away');
+        fs.symlinkSync(target, file);
+        sleep(swaps++ % 2);
+        fs.unlinkSync(file);
+        fs.renameSync(file + '.away', file);
+      } catch {} // its owner has removed it, or made it again
+    };
+    const restore = () => {
+      if (!fs.existsSync(folder + '.away')) return;
+      fs.rmSync(folder, { recursive: true, force: true });
+      try {
+        fs.renameSync(folder + '.away', folder);
+      } catch {} // made again: at the next round
+    };
     process.stdout.write('begun');
-    for (;;) {
-      for (const name of fs.readdirSync(folder)) {
-        const file = folder + '/' + name;
-        try {
-          fs.renameSync(file, file + '.away');
-          fs.symlinkSync(secret, file);
-          fs.unlinkSync(file);
-          fs.renameSync(file + '.away', file);
-        } catch {} // its owner has removed it
-      }
+    for (let round = 0; ; round += 1) {
+      restore();
+      if (round % 4 === 0) swap(folder, outside);
+      try {
+        for (const name of fs.readdirSync(folder)) swap(folder + '/' + name, secret);
+      } catch {} // at the next round
+      sleep(round % 4); // else no opening would find all in its place
     }`;
+  /** Opens the table until some openings were granted and others refused. */
   const OPENER = `
     const { openLockManager } = require(process.argv[2]);
-    const results = { granted: 0, refused: {} };
+    const results = { granted: 0, refused: 0, names: {} };
     const open = async (directory) => {
       const locks = openLockManager({ directory });
       try {
         await locks.request('ledger', { timeout: 1_000 }, () => {});
         results.granted += 1;
       } catch ({ name }) {
-        results.refused[name] = (results.refused[name] ?? 0) + 1;
+        results.refused += 1;
+        results.names[name] = (results.names[name] ?? 0) + 1;
       }
       locks.close();
     };
     (async () => {
-      for (let i = 0; i < ${OPENINGS}; i += 1) await open(process.argv[1]);
+      let openings = 0;
+      while (openings < ${OPENINGS} || results.granted === 0 || results.refused === 0) {
+        await open(process.argv[1]);
+        openings += 1;
+      }
       console.log(JSON.stringify(results));
     })();`;
 
-  test('can swap files between check and use: no other user is led outside', async () => {
+  test('can swap files and the bucket between check and use: no other user is led outside', async () => {
     makeTable();
     const secret = join(root, 'secret');
     fs.writeFileSync(secret, 'secret', { mode: 0o600 });
     fs.chownSync(secret, MEMBERS[1].user, MEMBERS[1].user);
+    const outside = join(root, 'outside');
+    makeShared(outside);
     const facts = ({ ino, mode, mtimeMs, size, uid }) => ({ ino, mode, mtimeMs, size, uid });
     const before = facts(fs.statSync(secret));
     const [command, ...words] = [...as(MEMBERS[0]), process.execPath, '-e', SWAPPER];
-    const swapper = spawn(command, [...words, folder, secret], {
+    const swapper = spawn(command, [...words, folder, secret, outside], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     await once(swapper.stdout, 'data');
@@ -447,39 +473,45 @@ members.describeMembers('a hostile member', () => {
     process.stdout.write(`${stdout}\n`);
     expect(stderr).toBe('');
     const { granted, refused } = JSON.parse(stdout);
-    expect(granted + Object.values(refused).reduce((sum, count) => sum + count, 0)).toBe(OPENINGS);
+    expect(granted).toBeGreaterThan(0);
+    expect(refused).toBeGreaterThan(0);
     expect(facts(fs.statSync(secret))).toEqual(before);
+    expect(fs.readdirSync(outside)).toEqual([]);
   });
 });
 
 members.describeMembers('containers of one volume', () => {
   const INSIDE = ['unshare', '--pid', '--mount-proc', '--mount', ...FORKED];
 
-  test('with other users exclude each other in a directory that an init container has made', async () => {
-    const volume = join(root, 'volume');
-    fs.mkdirSync(volume);
-    fs.chownSync(volume, 0, GROUP);
-    fs.chmodSync(volume, 0o2777); // as a volume of Kubernetes with fsGroup
-    makeShared(join(volume, 'locks'));
-    const bucket = new ProcessBucket();
-    const actors = await Promise.all(
-      MEMBERS.map((member) =>
-        bucket.open('process', {
-          directory: join(volume, 'locks'),
-          inside: [...INSIDE, ...as(member)],
-        }),
-      ),
-    );
-    const [a, b, c] = actors;
-    const first = await a.hold('x');
-    const waiting = [await b.request('x'), await c.request('x')];
-    await first.release();
-    await waiting[0].granted;
-    b.endBy('SIGKILL');
-    await waiting[1].granted;
-    await waiting[1].release();
-    expect((await a.inspectionOf('x')).held).toEqual([]);
-    await untilEqual(() => c.isLocked('x'), false);
-    await bucket.close();
-  });
+  test.each(Object.keys(PROCESS_BACKENDS))(
+    'with other users exclude each other in a directory that an init container has made, over %s',
+    async (backend) => {
+      const volume = join(root, 'volume');
+      fs.mkdirSync(volume);
+      fs.chownSync(volume, 0, GROUP);
+      fs.chmodSync(volume, 0o2777); // as a volume of Kubernetes with fsGroup
+      makeShared(join(volume, 'locks'));
+      const bucket = new ProcessBucket({ backend });
+      const actors = await Promise.all(
+        MEMBERS.map((member) =>
+          bucket.open('process', {
+            directory: join(volume, 'locks'),
+            inside: [...INSIDE, ...as(member)],
+          }),
+        ),
+      );
+      const [a, b, c] = actors;
+      const first = await a.hold('x');
+      const waiting = [await b.request('x'), await c.request('x')];
+      await first.release();
+      await waiting[0].granted;
+      b.endBy('SIGKILL');
+      await waiting[1].granted;
+      await waiting[1].release();
+      expect((await a.inspectionOf('x')).held).toEqual([]);
+      await untilEqual(() => c.isLocked('x'), false);
+      await bucket.close();
+      PROCESS_BACKENDS[backend].remove(join(volume, 'locks')); // and its broker
+    },
+  );
 });

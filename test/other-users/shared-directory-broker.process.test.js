@@ -14,6 +14,7 @@ const { platformOf } = require('../../lib/backends/broker/platform.js');
 const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks } = require('../support/broker-process.js');
 const { BrokerStress } = require('../support/broker-stress.js');
+const { Intruder } = require('../support/intruder.js');
 const { lengthOf } = require('../support/lengths.js');
 const {
   as,
@@ -22,6 +23,7 @@ const {
   makeShared,
   MEMBERS,
   OTHER_GROUP,
+  STRANGER,
 } = require('../support/members.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 
@@ -30,7 +32,7 @@ const { ProcessBucket } = require('../support/process-bucket.js');
 
 const LIBRARY = path.join(__dirname, '../../lib');
 const FILES = path.join(LIBRARY, 'backends/broker/broker-files.js');
-const STRANGER = path.join(__dirname, '../broker/broker-strangers-program.js');
+const STRANGER_PROGRAM = path.join(__dirname, '../broker/broker-strangers-program.js');
 const FOREIGN = 10_009;
 /** A user, and its group, in each user database. */
 const DAEMON = 1;
@@ -170,7 +172,7 @@ describeMembers('three members of a group', () => {
       .filter(({ entry }) => !entry.isDirectory())
       .map(({ entry, file }) => ({ file, isSocket: entry.isSocket() }));
     const options = [FOREIGN, bucket.directory, found, pid, groups];
-    const [results] = await once(fork(STRANGER, [JSON.stringify(options)]), 'message');
+    const [results] = await once(fork(STRANGER_PROGRAM, [JSON.stringify(options)]), 'message');
     expect(Object.keys(results)).toHaveLength(4 + 2 * found.length);
     for (const [attempt, result] of Object.entries(results)) {
       expect([attempt, result]).toEqual([attempt, REFUSALS[attempt] ?? 'EACCES']);
@@ -195,6 +197,7 @@ describeMembers('a directory', () => {
     fs.rmSync(root, { recursive: true, force: true });
   });
 
+  const [FIRST] = MEMBERS;
   const OPENS = `
     const { openLockManager } = require(${JSON.stringify(LIBRARY)});
     const locks = openLockManager({ url: 'broker://' + process.argv.at(-1) });
@@ -208,12 +211,43 @@ describeMembers('a directory', () => {
     return execFileSync(program, args, { encoding: 'utf8' });
   };
 
+  test('is used by a program with the setuid bit of a member, whose user counts', () => {
+    const program = path.join(root, 'node');
+    fs.copyFileSync(process.execPath, program);
+    fs.chownSync(program, FIRST.user, GROUP);
+    fs.chmodSync(program, 0o6755); // the user and the group of the member
+    const [command, ...words] = as(STRANGER);
+    const args = [...words, program, '-e', `console.log(process.getuid());${OPENS}`, directory];
+    const outcome = execFileSync(command, args, { encoding: 'utf8' });
+    expect(outcome).toBe(`${STRANGER.user}\ngranted`);
+    expect(openAs(MEMBERS[1])).toBe('granted');
+    const owners = listAll(directory).map(
+      ({ file }) => fs.statSync(path.join(directory, file)).uid,
+    );
+    expect(owners).not.toContain(STRANGER.user);
+  });
+
+  test("is refused while another member's journal is of another version, and left as it is", () => {
+    expect(openAs(FIRST)).toBe('granted');
+    killBroker(files);
+    const journal = files.journalFile(files.highestEpoch());
+    const text = fs.readFileSync(journal, 'utf8').replace(/^\["J",\d+,/, '["J",99,');
+    fs.writeFileSync(journal, text);
+    expect(fs.statSync(journal).uid).toBe(FIRST.user);
+    const refusal = openAs(MEMBERS[1]);
+    expect(refusal).toMatch(/^InvalidStateError: .*another version/);
+    expect(refusal).toContain(`remove its journal: ${journal}`);
+    expect(fs.readFileSync(journal, 'utf8')).toBe(text);
+    fs.rmSync(journal);
+    killBroker(files);
+    expect(openAs(MEMBERS[1])).toBe('granted');
+  });
+
   const chmod = (mode) => () => fs.chmodSync(directory, mode);
   const chown = (user, group) => () => {
     fs.chownSync(directory, user, group);
     fs.chmodSync(directory, 0o2770);
   };
-  const [FIRST] = MEMBERS;
 
   // setxattr(2) by its number, with a list in the form of linux/posix_acl_xattr.h: tag, rights and
   // number of the owner, of a user, of the group, the mask and all others.
@@ -603,6 +637,7 @@ const MS_PER_KILL = 5000; // a watchdog
 
 describeMembers('three members and their brokers that are killed at random', () => {
   let stress;
+  let intruder;
   beforeAll(() => {
     const directory = path.join(fs.mkdtempSync(path.join(tmpdir(), 'holdfast-')), 'l');
     fs.chmodSync(path.dirname(directory), 0o755);
@@ -616,14 +651,27 @@ describeMembers('three members and their brokers that are killed at random', () 
       seed: SEED,
     });
   });
-  afterAll(() => stress.remove());
+  afterAll(() => {
+    intruder?.kill();
+    stress.remove();
+  });
 
   test(
-    `exclude each other, in order (HOLDFAST_SEED=${SEED})`,
+    `exclude each other, in order; a stranger gets at nothing meanwhile (HOLDFAST_SEED=${SEED})`,
     async () => {
-      const { violations, grants } = await stress.run({ kills: KILLS });
+      const { violations, grants } = await stress.run({
+        kills: KILLS,
+        accompany: ({ directory, bucket, victim }) => {
+          const url = `broker://${directory}`;
+          intruder = new Intruder(STRANGER, { directory, bucket, victim, url });
+          return () => intruder.end();
+        },
+      });
       const { killed, brokersKilled } = stress;
-      console.log(`${killed.size} clients and ${brokersKilled} brokers killed, ${grants} grants`);
+      const counts = `${killed.size} clients and ${brokersKilled} brokers killed, ${grants} grants`;
+      console.log(`${counts}, ${intruder.attempts} attempts of a stranger`);
+      expect(intruder.succeeded).toEqual([]);
+      expect(intruder.attempts).toBeGreaterThan(0);
       expect(violations).toEqual([]);
       expect(grants).toBeGreaterThan(KILLS);
     },

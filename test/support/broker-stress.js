@@ -50,9 +50,17 @@ class BrokerStress {
     this.#random = randomFrom(seed);
   }
 
-  /** @param {{ kills: number, grants?: number }} least */
-  async run({ kills, grants: leastGrants = 0 }) {
+  /**
+   * @param {object} options
+   * @param {number} options.kills  at least
+   * @param {number} [options.grants]  at least
+   * @param {(table: { directory: string, bucket: string, victim: number }) => () => unknown}
+   *   [options.accompany]  begins something beside the kills, whose end it returns
+   */
+  async run({ kills, grants: leastGrants = 0, accompany = () => () => {} }) {
     const witness = await this.#start();
+    const bucket = this.#files.bucket;
+    const endCompany = accompany({ directory: this.#directory, bucket, victim: witness.pid });
     const children = await Promise.all(
       Array.from({ length: this.#processes }, () => this.#start()),
     );
@@ -61,6 +69,7 @@ class BrokerStress {
       if (strikes % 8 === 7) await pause(this.#random(500)); // a time in which they get on
     }
     for (let grants = 0; grants < leastGrants; { grants } = await this.#check()) await pause(5000);
+    await endCompany();
     await Promise.all(children.map(stop));
     await stop(witness);
     return this.#check();

@@ -2,9 +2,10 @@
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
-const { readdirSync } = require('node:fs');
 const { join } = require('node:path');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { as } = require('./members.js');
+const { filesBelow } = require('./files-below.js');
 
 const PROGRAM = join(__dirname, '../other-users/intruder-program.js');
 
@@ -19,19 +20,23 @@ class Intruder {
 
   /**
    * @param {{ user: number, groups: number[] }} user
-   * @param {{ directory: string, bucket: string, victim: number }} table
+   * @param {{ directory: string, bucket: string, victim: number, url?: string }} table  url: of a
+   *   broker
    */
   constructor(user, table) {
     const [execPath, ...execArgv] = [...as(user), process.execPath];
-    this.#child = fork(PROGRAM, [JSON.stringify(table)], { execPath, execArgv });
-    this.#folder = join(table.directory, table.bucket);
+    const { directory, bucket, url } = table;
+    this.#folder =
+      url === undefined ? join(directory, bucket) : new BrokerFiles(bucket, directory).folder;
+    const options = JSON.stringify({ ...table, folder: this.#folder });
+    this.#child = fork(PROGRAM, [options], { execPath, execArgv });
     this.#done = this.#attack();
   }
 
   async #attack() {
     await once(this.#child, 'message');
     do {
-      this.#child.send(readdirSync(this.#folder));
+      this.#child.send(filesBelow(this.#folder));
       const [{ attempts, succeeded }] = await once(this.#child, 'message');
       this.attempts += attempts;
       this.succeeded.push(...succeeded);
