@@ -26,7 +26,9 @@ const HOLDER = `
     return new Promise(() => {});
   });
   // An event for each line of the input.
-  process.stdin.on('data', () => require(${JSON.stringify(LIBRARY)}).locks.request('beat', () => {}));`;
+  process.stdin.on('data', () => {
+    require(${JSON.stringify(LIBRARY)}).locks.request('beat', () => {});
+  });`;
 
 const clean = { ...process.env, NO_COLOR: '1' };
 for (const name of ['HOLDFAST_DIR', 'HOLDFAST_URL', 'HOLDFAST_FALLBACK']) delete clean[name];
@@ -74,7 +76,7 @@ describe.each([
     /** All that there is in the directory of the user. */
     const listing = () => factsBelow(`/proc/${holder.pid}/root/dev/shm/holdfast-${USER}`);
 
-    /** Runs a command until its end, and interrupts one that has none after the expected output. */
+    /** Runs a command until its end; interrupts `watch` and `dashboard` after that output. */
     async function runUntil(expected, args) {
       const [command, ...words] = ['nsenter', `--mount=/proc/${holder.pid}/ns/mnt`];
       const child = spawn(command, [...words, process.execPath, PROGRAM, ...args], { env });

@@ -10,8 +10,8 @@ const { PROCESS_BACKENDS } = require('../support/process-backends.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 const { withEntries } = require('../support/user-database.js');
 
-// A member who owns the shared directory, as in a team without root, leaves the group: other members
-// trust only an owner that the user database has in the group.
+// A member who owns the shared directory, as in a team without root, leaves the group: other
+// members trust only an owner that the user database has in the group.
 
 const LIBRARY = join(__dirname, '../../lib/index.js');
 const [OWNER, OTHER, NEWCOMER] = MEMBERS;

@@ -10,8 +10,8 @@ const { PROCESS_BACKENDS } = require('../support/process-backends.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 
 // Members of a group whose processes /proc hides from each other (hidepid=2) share locks as others
-// do: no lock, and no notice of a death, depends on /proc. Without the sweep. The test itself, whose
-// /proc hides nothing, uses another directory.
+// do: no lock, and no notice of a death, depends on /proc. Without the sweep. The test itself,
+// whose /proc hides nothing, uses another directory.
 
 const INSIDE = [
   ...['unshare', '--mount', 'sh', '-c'],
