@@ -146,12 +146,13 @@ const removedMeanwhile = (directory) =>
 
 /**
  * A socket on a network file system leads to no process of another machine: there, a living broker
- * would be taken for dead. First of all: an NFS server can take the rights of root away.
+ * would be taken for dead. First of all: an NFS server can take the rights of root away. FUSE may
+ * be the local file system of a container (fuse-overlayfs); over a network it rarely has sockets.
  * @param {string} directory
  */
 function checkFileSystem(directory) {
   const network = networkOf(directory);
-  if (network === undefined) return;
+  if (network === undefined || network === 'FUSE') return;
   const why = 'whose sockets lead to no other machine: choose a directory on a local file system';
   throw refused(directory, `it is on a network file system, ${network}, ${why}`);
 }
