@@ -269,7 +269,11 @@ test('a long transaction makes no request dearer that waits for a name it has ha
   expect(used).toBeLessThan(fresh * TIMES);
 });
 
+// PostgreSQL 13 lets only vacuum remove rows beside a transaction in another database.
 test('a long transaction in another database makes nothing dearer', async () => {
+  const [{ version }] = await one.rows(
+    "SELECT current_setting('server_version_num')::int AS version",
+  );
   await one.rows('CREATE DATABASE other');
   const reader = await beginLong('other');
   const pair = async (index) =>
@@ -277,6 +281,7 @@ test('a long transaction in another database makes nothing dearer', async () => 
     (await pagesOfLeave('far', 10_000_000 + index));
   const fresh = await usual(20, pair);
   await lockMany('far', 11_000_000, MANY);
+  if (version < 140_000) await one.rows('VACUUM holdfast.requests');
   const used = await usual(20, (index) => pair(1_000 + index));
   await reader.end();
   expect(used).toBeLessThan(fresh * TIMES);
