@@ -30,13 +30,6 @@ const POSTGRES_BUGS = [
     tests: ['test/postgres/death-watch.postgres.test.js'],
   },
   {
-    name: 'a lost session frees its locks before its agent has the loss',
-    file: 'lib/backends/postgres/session.js',
-    from: '    this.#host.onSessionLost();\n',
-    to: '    this.#client?.connection.stream.destroy();\n    this.#host.onSessionLost();\n',
-    tests: [SESSIONS],
-  },
-  {
     name: 'a lock that is released leaves the timer of its hold limit',
     file: 'lib/backends/postgres/session.js',
     from: '      clearTimeout(this.#limitTimers.get(key)?.timer);\n      this.#limitTimers.delete(key);\n',

@@ -112,8 +112,10 @@ describeMembers('members of a group', () => {
         const scheme = backend === 'broker' ? 'broker' : 'shm';
         const url = ['--url', `${scheme}://${directory}`, '--bucket', BUCKET];
         const [command, ...words] = [...INSIDE, ...as(MEMBERS[1]), process.execPath, PROGRAM];
+        const env = { ...process.env, NO_COLOR: '1' };
+        delete env.FORCE_COLOR;
         const run = (...args) =>
-          spawnSync(command, [...words, ...args, ...url], { encoding: 'utf8' });
+          spawnSync(command, [...words, ...args, ...url], { encoding: 'utf8', env });
         const { status, stdout, stderr } = run('ls', '--json');
         expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
         expect(JSON.parse(stdout)).toMatchObject({ name: 'x', pid: holder.pid, ...HIDDEN });
