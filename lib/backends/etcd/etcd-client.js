@@ -174,22 +174,19 @@ class EtcdClient {
    * @throws EtcdError (rejects)
    */
   async call(service, method, request, timeoutMs) {
-    const call = { service, method, request, timeoutMs };
-    await this.#authenticate();
-    const token = this.#token;
-    try {
-      return await this.#callWithToken(call);
-    } catch (error) {
-      if (!(/** @type {EtcdError} */ (error).isStaleToken)) throw error;
-    }
-    if (this.#token === token) this.#token = undefined;
-    await this.#authenticate();
-    const connection = this.#connection;
-    try {
-      return await this.#callWithToken(call);
-    } catch (error) {
-      this.#noteRefusal(/** @type {EtcdError} */ (error), connection);
-      throw error;
+    for (let isNew = false; ; isNew = true) {
+      await this.#authenticate();
+      const [token, connection] = [this.#token, this.#connection];
+      try {
+        const answer = await this.#callOnce({ service, method, request, timeoutMs });
+        this.#refusedFrom = undefined;
+        return answer;
+      } catch (error) {
+        const failure = /** @type {EtcdError} */ (error);
+        if (isNew && failure.isStaleToken) this.#noteRefusal(failure, connection);
+        if (isNew || !failure.isStaleToken) throw failure;
+        if (this.#token === token) this.#token = undefined;
+      }
     }
   }
 
@@ -298,13 +295,6 @@ class EtcdClient {
     }
   }
 
-  /** @param {Omit<import('./connection.js').Call, 'metadata'>} call */
-  async #callWithToken(call) {
-    const answer = await this.#callOnce(call);
-    this.#refusedFrom = undefined;
-    return answer;
-  }
-
   /**
    * A member may refuse new tokens as well, if it has missed a change of rights, until it is
    * started again. So another member is tried. If all members refuse them for as long as a lease
@@ -313,7 +303,6 @@ class EtcdClient {
    * @param {Connection | undefined} connection
    */
   #noteRefusal(failure, connection) {
-    if (!failure.isStaleToken) return;
     this.#refusedFrom ??= steadyNow();
     failure.isForGood = steadyNow() - this.#refusedFrom > this.#options.ttlMs;
     const hasOther = connection !== undefined && this.#options.endpoints.length > 1;
