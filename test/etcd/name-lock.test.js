@@ -307,7 +307,7 @@ test('a waiter whose releaser has died finds out, and grants itself the lock', a
   other.request(2);
   while (other.watched.length === 0) await turn();
   await settle();
-  expect(other.watched).toMatchObject([{ key: keys.heldExclusive, only: 'removals' }]);
+  expect(other.watched).toMatchObject([{ key: keys.held, only: 'removals' }]);
   for (const key of etcd.keys.keys()) if (key.startsWith(keys.held)) etcd.keys.delete(key);
   other.watched[0].onEvents([]); // with its lease
   while (!other.notices.includes('granted 2')) await turn();
@@ -335,7 +335,7 @@ test('a waiter checks again if a steal came between its check and its grant', as
       return add(watched);
     };
   });
-  expect(blocker).toBe(keys.heldExclusive);
+  expect(blocker).toBe(keys.held);
 });
 
 test('a waiter behind another one watches the place of that one', async () => {

@@ -1156,36 +1156,30 @@ class NameLock {
   }
 
   /**
-   * A request ahead that it has to wait for, otherwise the holders.
+   * The request ahead of it in its list, otherwise the queue or the holders.
    * @param {EtcdRequest} request  the first of its session that waits with its priority
    * @returns {Promise<{ blocker?: { key: string, end?: string }, front?: Answer }>} no blocker:
    *   nothing is in its way, or it does not wait; front: see #serve()
    */
   async #findBlocker(request) {
-    const { heldExclusive, heldShared, queue } = this.#keys;
-    const { class: its, created, priority } = request;
-    const lists =
-      its === 's'
-        ? [this.#keys.queueOf('x', priority), this.#keys.queueOf('l', priority)]
-        : [this.#keys.listOf(priority)];
+    const { held, queue } = this.#keys;
+    const { created, priority } = request;
     const { responses } = await this.#session.read([
       ...this.#readOwn(request),
-      ...lists.map((list) => getNewestBefore(list, created)),
+      getNewestBefore(this.#keys.listOf(priority), created),
     ]);
     const found = toFound(responses.slice(0, 2));
     if (found?.phase !== WAITING) {
       this.#update(request, found);
       return {};
     }
-    const ahead = responses.slice(2).flatMap((/** @type {any} */ it) => keyValuesOf(it));
-    ahead.sort((a, b) => (BigInt(a.create_revision) < BigInt(b.create_revision) ? 1 : -1));
-    if (ahead.length > 0) return { blocker: { key: textOf(ahead[0].key) } };
+    const [ahead] = keyValuesOf(responses[2]);
+    if (ahead !== undefined) return { blocker: { key: textOf(ahead.key) } };
     const front = await this.#session.read(this.#front());
     const { heads, holders } = this.#toFront(front);
-    // In its list, this request is the first that has to wait; another list may have the first one.
+    // This request is the first of its list; another list may have the first one.
     if (heads.length > 0 && heads[0].priority !== priority) return { blocker: queue };
     if (isGrantable(request, holders)) return { front };
-    const held = holders.exclusive > 0 ? heldExclusive : heldShared;
     return { blocker: { key: held, end: endOf(held) } };
   }
 
