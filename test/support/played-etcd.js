@@ -178,7 +178,6 @@ class PlayedSession {
     const host = {
       onGranted: note('granted'),
       onQueued: note('queued'),
-      onOvertaken() {},
       onMissed: note('missed'),
       onFailed: note('failed'),
       onContentionChanged: ({ number }, priority) => this.notices.push(`${priority} for ${number}`),

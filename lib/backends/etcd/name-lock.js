@@ -216,7 +216,7 @@ class NameLock {
   #isNameLong;
   /**
    * By priority, for the end of the blocker of the first that waits.
-   * @type {({ key: string, seesOvertakes: boolean, cancel: () => void } | undefined)[]}
+   * @type {({ key: string, cancel: () => void } | undefined)[]}
    */
   #watches = [];
   /** @type {NodeJS.Timeout | undefined} until the blockers are checked */
@@ -1147,9 +1147,7 @@ class NameLock {
     if (request.phase !== WAITING) return this.#checkLater();
     // When the watch has become ready, the next check follows.
     if (blocker !== undefined) {
-      const { key, seesOvertakes } = this.#watches[priority] ?? {};
-      const mustSee = this.#keys.above(priority).length * this.#blockedFor(priority).length > 0;
-      if (key !== blocker.key || (mustSee && !seesOvertakes)) this.#watchFor(blocker, priority);
+      if (this.#watches[priority]?.key !== blocker.key) this.#watchFor(blocker, priority);
     } else if ((await this.#serveIfPossible(front)) && waiting.has(request)) {
       this.#checkLater(); // a steal may have been faster than the grant
     }
@@ -1196,36 +1194,8 @@ class NameLock {
       onEvents: () => this.#checkLater(), // the session that has ended it serves the queue
       onGap: () => this.#checkLater(0),
     });
-    const overtakes = this.#watchOvertakes(priority);
-    const cancel = () => [subscription, ...overtakes].forEach((it) => it.cancel());
-    this.#watches[priority] = { key: blocker.key, seesOvertakes: overtakes.length > 0, cancel };
+    this.#watches[priority] = { key: blocker.key, cancel: subscription.cancel };
     void subscription.ready.then(() => this.#checkLater(0));
-  }
-
-  /** The requests with that priority for which a thread is blocked. @param {number} priority */
-  #blockedFor(priority) {
-    return [...this.#waiting[priority]].filter(({ remote }) => remote.findOwn !== undefined);
-  }
-
-  /**
-   * A request that overtakes the one of a blocked thread may wait for that thread.
-   * @param {number} priority
-   */
-  #watchOvertakes(priority) {
-    if (this.#blockedFor(priority).length === 0) return [];
-    const check = () => {
-      for (const { remote } of this.#blockedFor(priority)) this.#host.onOvertaken(remote);
-    };
-    return this.#keys.above(priority).map((range) => {
-      const subscription = this.#session.watches.add({
-        ...range,
-        only: 'puts',
-        onEvents: check,
-        onGap: check,
-      });
-      void subscription.ready.then(check);
-      return subscription;
-    });
   }
 
   /** @param {number} priority */
@@ -1272,8 +1242,7 @@ const requestsIn = (responses, bucket) =>
     .sort(byAge);
 
 /**
- * Whether a request in the queue waits for its own thread. This is checked once in each session,
- * and when the request may have been overtaken: otherwise the requests ahead of it only leave.
+ * Whether a request in the queue waits for its own thread.
  * @param {Session} session
  * @param {BucketKeys} bucket
  * @param {EtcdRequest} request

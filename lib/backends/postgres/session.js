@@ -797,10 +797,9 @@ class PostgresSession {
   async #sweepOnce() {
     const isWatching = this.#watches.size > 0;
     const entries = [...this.#entries.values()];
-    const waiting = entries.filter((it) => it.isAnswered && !it.isHeld);
-    const isConcerned = waiting.length > 0 || entries.some((it) => (it.waiting ?? -1) >= 0);
+    const isWaiting = (/** @type {Entry} */ it) => it.isAnswered && !it.isHeld;
+    const isConcerned = entries.some((it) => isWaiting(it) || (it.waiting ?? -1) >= 0);
     if (!isWatching && !isConcerned) return;
-    for (const { request } of waiting) this.#host.onOvertaken(request);
     const [bucket, own] = this.#own;
     const queries = [...(isWatching ? [DEAD_SESSIONS] : []), ...(isConcerned ? [OVERDUE] : [])];
     for (const query of queries) {

@@ -19,6 +19,8 @@ class RemoteRequest {
   session = undefined;
   /** Its thread is blocked for it. @type {(() => OwnRequest[]) | undefined} */
   findOwn = undefined;
+  /** @type {NodeJS.Timeout | undefined} until it is checked again */
+  checkTimer = undefined;
 
   /** @param {RequestMessage} message */
   constructor(message) {
@@ -63,7 +65,6 @@ class RemoteRequest {
  * @typedef {object} SessionHost  the events of a session
  * @property {(request: RemoteRequest, token: string) => void} onGranted
  * @property {(request: RemoteRequest) => void} onQueued
- * @property {(request: RemoteRequest) => void} onOvertaken  others may have gone ahead of it
  * @property {(request: RemoteRequest) => void} onMissed
  * @property {(request: RemoteRequest, priority: TaskPriority | null) => void} onContentionChanged
  *   of a held lock: the highest priority of the requests that wait has changed
@@ -91,6 +92,8 @@ class SessionLost extends Error {}
 
 /** An error message is not worth a longer wait. */
 const BRIEF_MS = 500;
+/** Between two checks whether a thread waits for itself: another request may overtake its own. */
+const SELF_CHECK_MS = 1000;
 /** A server that is not reached for so long is reported. */
 const LONG_SILENCE_MS = 5000;
 
@@ -317,7 +320,6 @@ class LockSession {
         this.#post({ type: 'queued', number: request.number });
         void this.#findSelfDeadlock(request);
       },
-      onOvertaken: (request) => void this.#findSelfDeadlock(request),
       onMissed: (request) => this.#forget(request, { type: 'missed', number: request.number }),
       onFailed: (request, error) => this.#onFailed(request, error),
       onContentionChanged: ({ number }, priority) =>
@@ -416,6 +418,10 @@ class LockSession {
     const search = session.wouldSelfDeadlock(request, findOwn());
     const isFound = await search.catch(() => false); // the next session searches again
     if (isFound) this.#post({ type: 'deadlock', number });
+    clearTimeout(request.checkTimer);
+    if (isFound || request.isHeld || this.#requests.get(number) !== request) return;
+    const check = () => void this.#findSelfDeadlock(request);
+    request.checkTimer = setTimeout(check, SELF_CHECK_MS).unref();
   }
 
   /**
