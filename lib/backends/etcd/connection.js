@@ -40,11 +40,10 @@ const CHANNEL_OPTIONS = {
  * breaks none.
  */
 class Connection {
-  #library;
-  #credentials;
+  #services;
+  /** @type {any} of all services */
+  #client;
   #onClosed;
-  /** @type {Map<string, any>} by service */
-  #stubs = new Map();
   /** @type {Set<{ cancel: () => void }>} under way */
   #calls = new Set();
   #isLeft = false;
@@ -56,8 +55,8 @@ class Connection {
    * @param {(connection: Connection) => void} onClosed
    */
   constructor(library, credentials, endpoint, onClosed) {
-    this.#library = library;
-    this.#credentials = credentials;
+    this.#services = /** @type {Record<string, any>} */ (library.services);
+    this.#client = new library.grpc.Client(endpoint, credentials, CHANNEL_OPTIONS);
     this.endpoint = endpoint;
     this.#onClosed = onClosed;
   }
@@ -67,7 +66,7 @@ class Connection {
    * @param {number} ms
    */
   async isReadyWithin(ms) {
-    const channel = this.#stubOf('KV').getChannel();
+    const channel = this.#client.getChannel();
     const until = dateNow() + ms;
     for (;;) {
       const state = channel.getConnectivityState(true);
@@ -88,7 +87,7 @@ class Connection {
   call({ service, method, request, metadata, timeoutMs }) {
     return new Promise((resolve, reject) => {
       const options = { deadline: dateNow() + timeoutMs };
-      const call = this.#stubOf(service)[method](
+      const call = this.#methodOf(service, method)(
         request,
         metadata,
         options,
@@ -112,7 +111,7 @@ class Connection {
    * @returns {any} a duplex stream
    */
   openStream(service, method, metadata) {
-    const stream = this.#stubOf(service)[method](metadata);
+    const stream = this.#methodOf(service, method)(metadata);
     this.#calls.add(stream);
     stream.on('error', () => {}); // 'status' follows
     stream.on('status', () => this.#forget(stream));
@@ -128,8 +127,7 @@ class Connection {
   /** Ends all its calls. */
   close() {
     for (const call of this.#calls) call.cancel();
-    for (const stub of this.#stubs.values()) stub.close();
-    this.#stubs.clear();
+    this.#client.close();
     this.#onClosed(this);
   }
 
@@ -144,20 +142,9 @@ class Connection {
     return new EtcdError(code, details ?? message, this.endpoint);
   }
 
-  /** @param {string} service */
-  #stubOf(service) {
-    let stub = this.#stubs.get(service);
-    if (stub === undefined) {
-      const [first] = this.#stubs.values();
-      const Service = /** @type {any} */ (this.#library.services)[service];
-      stub = new Service(this.endpoint, this.#credentials, {
-        ...CHANNEL_OPTIONS,
-        // One channel for all services.
-        ...(first === undefined ? {} : { channelOverride: first.getChannel() }),
-      });
-      this.#stubs.set(service, stub);
-    }
-    return stub;
+  /** @param {string} service @param {string} method */
+  #methodOf(service, method) {
+    return this.#services[service].prototype[method].bind(this.#client);
   }
 }
 
