@@ -28,13 +28,11 @@ const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
 /**
  * @typedef {object} Changes  of one revision
- * @property {Map<string, DetailedKey>} granted  by id, like the next three
- * @property {Map<string, DetailedKey>} queued
- * @property {Map<string, DetailedKey>} leftHeld
- * @property {Map<string, DetailedKey>} leftQueue
+ * @property {Map<string, DetailedKey>} put  by id, like the next one
+ * @property {Map<string, DetailedKey>} removed
  * @property {Set<string>} ended  sessions
  * @property {boolean} isSteal  a holder was notified of a steal
- * @property {string} why  what a session said of an end
+ * @property {string} why  what a session said of ends: a word, and the ids of the requests
  * @property {Set<string>} closed  sessions that ended in order
  */
 
@@ -149,10 +147,8 @@ class AgentWatch {
   #sort(events) {
     /** @type {Changes} */
     const changes = {
-      granted: new Map(),
-      queued: new Map(),
-      leftHeld: new Map(),
-      leftQueue: new Map(),
+      put: new Map(),
+      removed: new Map(),
       ended: new Set(),
       isSteal: false,
       why: '',
@@ -161,15 +157,12 @@ class AgentWatch {
     for (const event of events) {
       const key = this.#bucket.parse(event.key);
       if (key === undefined) this.#sortOther(event, changes);
-      else if (event.isPut) {
-        changes[key.isHeld ? 'granted' : 'queued'].set(key.id, toRequest(key, event.value));
-      } else {
-        const removed = this.#toRemoved(key, event.previous);
-        changes[key.isHeld ? 'leftHeld' : 'leftQueue'].set(key.id, removed);
-      }
+      else if (event.isPut) changes.put.set(key.id, toRequest(key, event.value));
+      else changes.removed.set(key.id, this.#toRemoved(key, event.previous));
     }
-    for (const [id, key] of changes.granted) {
-      const { overtakes = 0 } = changes.leftQueue.get(id) ?? {};
+    for (const [id, key] of changes.put) {
+      if (!key.isHeld) continue;
+      const { overtakes = 0 } = changes.removed.get(id) ?? {};
       if (overtakes > 0) this.#overtakes.set(id, overtakes);
       Object.assign(key, { overtakes, token: events[0].revision });
     }
@@ -221,16 +214,13 @@ class AgentWatch {
    */
   #toLockEvents(events) {
     const changes = this.#sort(events);
-    const { granted, queued, leftHeld, leftQueue } = changes;
+    const { put, removed } = changes;
+    const ended = [...removed.values()].filter(({ id }) => !put.has(id));
+    // Otherwise the priority of a request has changed.
+    const begun = [...put.values()].filter(({ id, isHeld }) => isHeld || !removed.has(id));
     const found = [
-      ...Array.from(leftHeld.values(), (key) => this.#describe(endOfHold(key, changes), key)),
-      ...Array.from(leftQueue.values())
-        .filter(({ id }) => !granted.has(id) && !queued.has(id))
-        .map((key) => this.#describe(endOfWait(key, changes), key)),
-      ...Array.from(granted.values(), (key) => this.#describe('granted', key)),
-      ...Array.from(queued.values())
-        .filter(({ id }) => !leftQueue.has(id)) // otherwise its priority has changed
-        .map((key) => this.#describe('queued', key)),
+      ...heldFirst(ended).map((key) => this.#describe(toEnd(key, changes), key)),
+      ...heldFirst(begun).map((key) => this.#describe(key.isHeld ? 'granted' : 'queued', key)),
     ];
     for (const lease of changes.ended) this.#sessions.delete(lease);
     return found.filter(({ name }) => this.#name === undefined || this.#name === name);
@@ -265,32 +255,20 @@ class AgentWatch {
  */
 const isStealNotice = (key, value) => key.includes('/m/') && value.startsWith('{"stolen":true');
 
-/**
- * @param {string} id  of a request
- * @param {string} word
- * @param {string} why  that word, and who has ended so
- */
-const isEndOf = (id, word, why) => why.startsWith(word) && why.includes(` ${id}`);
+/** @param {DetailedKey[]} keys */
+const heldFirst = (keys) => keys.sort((a, b) => Number(b.isHeld) - Number(a.isHeld));
 
 /**
- * @param {RequestKey} key
+ * @param {RequestKey} key  that was removed
  * @param {Changes} changes
  * @returns {LockEventType}
  */
-function endOfHold({ id, lease }, { ended, closed, isSteal, why }) {
-  if (ended.has(lease)) return closed.has(lease) ? 'released' : 'died';
-  if (isSteal) return 'stolen';
-  return isEndOf(id, 'expired', why) ? 'expired' : 'released';
-}
-
-/**
- * @param {RequestKey} key
- * @param {Changes} changes
- * @returns {LockEventType}
- */
-function endOfWait({ id, lease }, { ended, closed, why }) {
-  if (ended.has(lease)) return closed.has(lease) ? 'aborted' : 'died';
-  return isEndOf(id, 'timedout', why) ? 'timedout' : 'aborted';
+function toEnd({ id, isHeld, lease }, { ended, closed, isSteal, why }) {
+  const plain = isHeld ? 'released' : 'aborted';
+  const special = isHeld ? 'expired' : 'timedout';
+  if (ended.has(lease)) return closed.has(lease) ? plain : 'died';
+  if (isHeld && isSteal) return 'stolen';
+  return why.startsWith(special) && why.includes(` ${id}`) ? special : plain;
 }
 
 module.exports = { AgentWatch };
