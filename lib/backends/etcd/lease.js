@@ -24,9 +24,7 @@ const newLease = () => (randomBytes(8).readBigUInt64BE() >> 1n || 1n).toString()
 class Lease {
   #calls;
   #ttlMs;
-  #onTick;
-  #onLost;
-  #onExtended;
+  #host;
   /** By the steady clock. */
   #validUntil = 0;
   #sentAt = 0;
@@ -45,12 +43,10 @@ class Lease {
    * @param {{ onTick: () => void, onLost: () => void, onExtended: (leftMs: number) => void }} host
    *   onTick: a keep-alive is due
    */
-  constructor(calls, ttlMs, { onTick, onLost, onExtended }) {
+  constructor(calls, ttlMs, host) {
     this.#calls = calls;
     this.#ttlMs = ttlMs;
-    this.#onTick = onTick;
-    this.#onLost = onLost;
-    this.#onExtended = onExtended;
+    this.#host = host;
   }
 
   /** The time left before the lease counts as lost. */
@@ -97,7 +93,7 @@ class Lease {
     if (this.#isOver || sentAt <= this.#sentAt) return;
     this.#sentAt = sentAt;
     this.#validUntil = sentAt + ms * (1 - MARGIN_PART);
-    this.#onExtended(this.leftMs);
+    this.#host.onExtended(this.leftMs);
     this.#armDeadline();
   }
 
@@ -107,7 +103,7 @@ class Lease {
       // A thread that waited for its turn reads first what has come meanwhile.
       setImmediate(() => {
         if (this.#isOver) return;
-        if (this.leftMs === 0) this.#onLost();
+        if (this.leftMs === 0) this.#host.onLost();
         else this.#armDeadline();
       });
     }, this.leftMs);
@@ -117,7 +113,7 @@ class Lease {
   #awaitBeat() {
     this.#beat = setTimeout(() => {
       this.#awaitBeat();
-      this.#onTick();
+      this.#host.onTick();
       if (this.leftMs === 0) this.#armDeadline(); // timers stood still while it was suspended
       void this.#keepAlive();
     }, this.#ttlMs * KEEP_ALIVE_PART);
@@ -144,7 +140,7 @@ class Lease {
     if (this.#isOver) return;
     this.#calls.counts.keepAlives += 1;
     if (Number(TTL) > 0) this.#extend(sentAt, Number(TTL) * 1000);
-    else this.#onLost();
+    else this.#host.onLost();
   }
 }
 
