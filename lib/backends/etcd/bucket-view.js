@@ -107,18 +107,16 @@ function toInspection(keyValues, bucket, now) {
       sessions.set(bucket.leaseOf(text), toSessionInfo(value));
     }
   }
-  const requests = [...names.keys()].sort().flatMap((name) => {
-    const found = /** @type {StoredRequest[]} */ (names.get(name)).sort(byAge);
-    return [...found.filter(({ isHeld }) => isHeld), ...inOrder(found.filter((it) => !it.isHeld))];
-  });
-  const toDetails = (/** @type {boolean} */ isHeld) =>
-    requests
-      .filter((it) => it.isHeld === isHeld)
-      .map((it) => {
-        const session = sessions.get(it.lease) ?? UNKNOWN_SESSION;
-        return toLockDetail(it, session, now, logs.get(it.encodedName));
-      });
-  return { held: toDetails(true), pending: toDetails(false) };
+  const byName = [...names.keys()].sort().map((name) => names.get(name)?.sort(byAge) ?? []);
+  const toDetails = (/** @type {StoredRequest[]} */ found) =>
+    found.map((it) => {
+      const session = sessions.get(it.lease) ?? UNKNOWN_SESSION;
+      return toLockDetail(it, session, now, logs.get(it.encodedName));
+    });
+  return {
+    held: toDetails(byName.flatMap((found) => found.filter(({ isHeld }) => isHeld))),
+    pending: toDetails(byName.flatMap((found) => inOrder(found.filter((it) => !it.isHeld)))),
+  };
 }
 
 module.exports = { UNKNOWN_SESSION, requestOf, toInspection, toRequest };
