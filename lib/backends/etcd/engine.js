@@ -13,7 +13,7 @@ const { BucketKeys, toLeaseId, toRequestId } = require('./keys.js');
 const { EtcdRequest, NameLock, WAITING, toPriority, wouldSelfDeadlock } = require('./name-lock.js');
 const { Session } = require('./session.js');
 const { StepQueue } = require('./step-queue.js');
-const { get, getAll, keyValuesOf, textOf } = require('./transaction.js');
+const { countOf, get, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('../remote/lock-session.js').OwnRequest} OwnRequest */
 /** @typedef {import('../remote/lock-session.js').RemoteRequest} RemoteRequest */
@@ -23,9 +23,6 @@ const { get, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
 /** A long answer would be late on a slow network, and given up: all is read in pages. */
 const PAGE_KEYS = 200;
-
-/** @param {object} range */
-const pageOf = (range) => ({ request_range: { ...range, limit: String(PAGE_KEYS) } });
 
 /**
  * A session with etcd.
@@ -105,7 +102,7 @@ class EtcdSession {
    */
   leave(request, why) {
     const own = this.#find(request);
-    own.isEnding = true;
+    own.isEnding = true; // at once
     this.#ofName(request, (name) => name.end(own, why));
   }
 
@@ -146,9 +143,14 @@ class EtcdSession {
    * @param {number} min
    */
   async isLocked(name, min) {
+    const { bucket } = this.#engine;
     await this.#steps.run(async () => {});
-    const { exclusive, shared } = await this.#nameOf(name).countHolders();
-    return exclusive > 0 || shared >= min;
+    const { responses } = await this.#nameOf(name).after(() =>
+      this.#session.read([countOf(bucket.ofName(name).held)]),
+    );
+    const { count, kvs } = responses[0].response_range;
+    const isExclusive = kvs.length > 0 && bucket.parse(textOf(kvs[0].key))?.class === 'x';
+    return isExclusive || Number(count) >= min;
   }
 
   /**
@@ -157,8 +159,8 @@ class EtcdSession {
    */
   async holdersOf(name, max) {
     const { bucket } = this.#engine;
-    const { request_range: range } = getAll(bucket.ofName(name).held);
-    const held = await this.#session.read([{ request_range: { ...range, limit: String(max) } }]);
+    const { held: range } = bucket.ofName(name);
+    const held = await this.#session.read([getAll(range, { limit: String(max) })]);
     const keyValues = keyValuesOf(held.responses[0]);
     const keys = keyValues.map((/** @type {any} */ { key }) => bucket.parse(textOf(key)));
     const sessions = new Set(keys.map((/** @type {any} */ { lease }) => bucket.sessionKey(lease)));
@@ -172,11 +174,12 @@ class EtcdSession {
    */
   async inspect() {
     const { bucket } = this.#engine;
-    const { request_range: range } = getAll(bucket.root);
+    const readPage = (/** @type {object} */ from) =>
+      this.#session.read([getAll(bucket.root, { limit: String(PAGE_KEYS), ...from })]);
     let read = await this.#steps.run(async () => {
       const names = [...this.#names.values()];
       await Promise.all(names.map((name) => name.after(async () => {})));
-      return this.#session.read([pageOf(range)]);
+      return readPage({});
     });
     const { revision } = read;
     const keyValues = [];
@@ -186,7 +189,7 @@ class EtcdSession {
       if (!more) return toInspection(keyValues, bucket, dateNow());
       const key = Buffer.concat([kvs.at(-1).key, Buffer.of(0)]);
       try {
-        read = await this.#session.read([pageOf({ ...range, key, revision })]);
+        read = await readPage({ key, revision });
       } catch (/** @type {any} */ error) {
         if (error.isCompacted) return this.inspect();
         throw error;

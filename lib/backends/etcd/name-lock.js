@@ -120,8 +120,6 @@ const toPriority = ({ extras }) =>
  * @property {OvertakeLog} log
  */
 
-/** So many notices of a steal are one operation of its transaction. */
-const GROUP = 50;
 /** So many requests of the queue are read at once, at least and at most. */
 const MIN_HEADS = 4;
 const MAX_HEADS = 1_000;
@@ -281,14 +279,6 @@ class NameLock {
     return this.#steps.run(action);
   }
 
-  /** @returns {Promise<{ exclusive: number, shared: number }>} holders */
-  countHolders() {
-    return this.#steps.run(async () => {
-      const { responses } = await this.#session.read([countOf(this.#keys.held)]);
-      return this.#toHolders(responses[0]);
-    });
-  }
-
   /**
    * Exclusive and shared ones are not there together.
    * @param {any} response  the count of the held keys
@@ -422,20 +412,13 @@ class NameLock {
       const belongs = (/** @type {EtcdRequest} */ it) => it.priority === priority && mayFollow(it);
       const mustWait = this.#mustWait(priority);
       const batch = mustWait ? sliceWhile(requests, i, belongs, this.#bytesOf) : [];
-      const count = Math.max(1, batch.length);
-      const hasFollowed = batch.length > 0 && (await this.#follow(batch));
-      if (!hasFollowed) await this.#enterEach(requests.slice(i, i + count));
-      i += count;
+      const some = batch.length > 0 ? batch : [requests[i]];
+      i += some.length;
+      if (batch.length > 0 && (await this.#follow(batch))) continue;
+      // If one has been ended, the end is a step that follows.
+      for (const request of some) if (!request.isEnding) await this.#enter(request);
     }
   };
-
-  /** @param {EtcdRequest[]} requests */
-  async #enterEach(requests) {
-    for (const request of requests) {
-      // If it has been ended, the end is a step that follows.
-      if (!request.isEnding) await this.#enter(request);
-    }
-  }
 
   /**
    * Whether a request of this session is in the way of another one, which overtakes none of it.
@@ -720,19 +703,11 @@ class NameLock {
         .../** @type {any} */ (this.#bucket.parse(textOf(key))),
         token: it.create_revision,
       }));
-      const some = sliceWhile(
-        holders,
-        0,
-        () => true,
-        () => 2 * room,
-      );
+      const bytesOf = () => 2 * room;
+      const some = sliceWhile(holders, 0, () => true, bytesOf).slice(0, MAX_BATCH / 2);
       const isLast = some.length === holders.length;
-      /** @type {object[]} */
-      const success = isLast ? [this.#putHeld(request)] : [];
-      for (let i = 0; i < some.length; i += GROUP) {
-        const group = some.slice(i, i + GROUP).flatMap((holder) => this.#takeFrom(holder));
-        success.push(nested([], group));
-      }
+      const success = some.flatMap((holder) => this.#takeFrom(holder));
+      if (isLast) success.push(this.#putHeld(request));
       const compare = [areNoneSince(held, revision)];
       try {
         const answer = await this.#session.change(compare, success, [], () => this.#find(request));

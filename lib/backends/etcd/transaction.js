@@ -93,46 +93,43 @@ const removeAll = (range) => ({ request_delete_range: rangeOf(range) });
 /** @param {string} key */
 const get = (key) => ({ request_range: { key: bytes(key) } });
 
-/** @param {Range} range */
-const getAll = (range) => ({ request_range: rangeOf(range) });
+/**
+ * @param {Range} range
+ * @param {object} [options]  of a RangeRequest
+ */
+const getAll = (range, options) => ({ request_range: { ...rangeOf(range), ...options } });
 
 /**
  * The oldest keys.
  * @param {Range} range
  * @param {number} limit
  */
-const getOldest = (range, limit) => ({
-  request_range: {
-    ...rangeOf(range),
+const getOldest = (range, limit) =>
+  getAll(range, {
     limit: String(limit),
     sort_order: ASCENDING,
     sort_target: SORT_BY_CREATION,
-  },
-});
+  });
 
 /**
  * How many keys there are, and the first of them.
  * @param {Range} range
  */
-const countOf = (range) => ({
-  request_range: { ...rangeOf(range), limit: '1', keys_only: true },
-});
+const countOf = (range) => getAll(range, { limit: '1', keys_only: true });
 
 /**
  * The newest key that is older than that revision.
  * @param {Range} range
  * @param {string} revision
  */
-const getNewestBefore = (range, revision) => ({
-  request_range: {
-    ...rangeOf(range),
+const getNewestBefore = (range, revision) =>
+  getAll(range, {
     limit: '1',
     keys_only: true,
     sort_order: DESCENDING,
     sort_target: SORT_BY_CREATION,
     max_create_revision: (BigInt(revision) - 1n).toString(),
-  },
-});
+  });
 
 /**
  * @param {Compare[]} compare
