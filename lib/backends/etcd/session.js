@@ -356,7 +356,11 @@ class Session {
     let guard = '';
     const send = () => {
       guard = this.#guard.revision; // only now: it may move while the call waits to be sent
-      return this.#sendChange(change, guard);
+      return this.#calls.once('KV', 'Txn', {
+        compare: [isChangedAt(this.#sessionKey, guard)],
+        success: [change],
+        failure: [get(this.#sessionKey)],
+      });
     };
     const findOut = async () => ({ found: await this.#findOut(guard, recover) });
     try {
@@ -373,22 +377,15 @@ class Session {
       if (error instanceof SessionLost) throw error;
       const { isInDoubt, isFinal, isLeaseGone, isForSpace } = /** @type {EtcdError} */ (error);
       if (isLeaseGone) this.#lasting.untilMs = 0; // perhaps that one
-      if (isForSpace) return this.#findMade(/** @type {EtcdError} */ (error), recover);
+      if (isForSpace) {
+        // A member that runs out of room says so also of a change that it has just carried out.
+        const found = await this.#complete(recover());
+        if (found === undefined || found.succeeded === false) throw error;
+        return found;
+      }
       if (isFinal !== false || isLeaseGone) throw error;
       return isInDoubt ? this.#findOut(guard, recover) : undefined;
     }
-  }
-
-  /**
-   * @param {object} change
-   * @param {string} guard
-   */
-  #sendChange(change, guard) {
-    return this.#calls.once('KV', 'Txn', {
-      compare: [isChangedAt(this.#sessionKey, guard)],
-      success: [change],
-      failure: [get(this.#sessionKey)],
-    });
   }
 
   /**
@@ -399,18 +396,6 @@ class Session {
     this.#calls.counts.inDoubt += 1;
     await this.#guard.moveFrom(guard);
     return this.#complete(recover());
-  }
-
-  /**
-   * A member that runs out of room says so also of a change that it has just carried out.
-   * @param {EtcdError} refusal
-   * @param {() => Promise<any>} recover
-   * @throws the refusal, where the change was not made (rejects)
-   */
-  async #findMade(refusal, recover) {
-    const found = await this.#complete(recover());
-    if (found === undefined || found.succeeded === false) throw refusal;
-    return found;
   }
 
   /**
@@ -499,11 +484,16 @@ class Session {
     const until = steadyNow() + this.#ttlMs;
     this.#end();
     if (!this.#lease.isTaken) return;
-    if (!wasOver) await this.#noteClosed();
+    const { client } = this.#calls;
+    if (!wasOver) {
+      const goodbye = { success: [put(this.#keys.why(this.leaseId), 'closed', this.lease)] };
+      // Without it the session still ends, and looks like a death to watchers.
+      await this.#calls.once('KV', 'Txn', goodbye, client.lateMs).catch(() => {});
+    }
     const backoff = new Backoff();
-    while (steadyNow() < until && !this.#calls.client.isClosed) {
+    while (steadyNow() < until && !client.isClosed) {
       try {
-        await this.#lastCall('Lease', 'LeaseRevoke', { ID: this.lease });
+        await this.#calls.once('Lease', 'LeaseRevoke', { ID: this.lease }, client.lateMs);
         return;
       } catch (error) {
         const { isFinal, isLeaseGone } = /** @type {EtcdError} */ (error);
@@ -511,25 +501,6 @@ class Session {
         await backoff.pause();
       }
     }
-  }
-
-  /** Reports to watchers that the session was closed, and did not die. */
-  async #noteClosed() {
-    const goodbye = put(this.#keys.why(this.leaseId), 'closed', this.lease);
-    try {
-      await this.#lastCall('KV', 'Txn', { success: [goodbye] });
-    } catch {
-      // The session still ends, and looks like a death.
-    }
-  }
-
-  /**
-   * @param {'KV' | 'Lease'} service
-   * @param {string} method
-   * @param {object} request
-   */
-  #lastCall(service, method, request) {
-    return this.#calls.once(service, method, request, this.#calls.client.lateMs);
   }
 
   /** It is no use: gives the session up, as if the lease had run out. */
