@@ -26,16 +26,20 @@ function rangeOf(range) {
 }
 
 /**
+ * @param {number} result
+ * @param {{ key: Uint8Array, range_end?: Uint8Array }} keys  each of them
+ * @param {string} revision
+ */
+const compareCreation = (result, keys, revision) => ({
+  ...{ result, target: BY_CREATION, ...keys, create_revision: revision },
+});
+
+/**
  * The key exists, and was created at this revision.
  * @param {string} key
  * @param {string} revision
  */
-const isCreatedAt = (key, revision) => ({
-  result: EQUAL,
-  target: BY_CREATION,
-  key: bytes(key),
-  create_revision: revision,
-});
+const isCreatedAt = (key, revision) => compareCreation(EQUAL, { key: bytes(key) }, revision);
 
 /**
  * The key has not been written since.
@@ -53,12 +57,7 @@ const isChangedAt = (key, revision) => ({
  * There is no key.
  * @param {Range} range
  */
-const isEmpty = (range) => ({
-  result: EQUAL,
-  target: BY_CREATION,
-  ...rangeOf(range),
-  create_revision: '0',
-});
+const isEmpty = (range) => compareCreation(EQUAL, rangeOf(range), '0');
 
 /** @param {string} revision */
 const following = (revision) => (BigInt(revision) + 1n).toString();
@@ -68,12 +67,8 @@ const following = (revision) => (BigInt(revision) + 1n).toString();
  * @param {Range} range
  * @param {string} revision
  */
-const areNoneSince = (range, revision) => ({
-  result: LESS,
-  target: BY_CREATION,
-  ...rangeOf(range),
-  create_revision: following(revision),
-});
+const areNoneSince = (range, revision) =>
+  compareCreation(LESS, rangeOf(range), following(revision));
 
 /**
  * @param {string} key

@@ -221,16 +221,13 @@ class WatchStream {
     this.#isOpening = true;
     try {
       const { stream, connection } = await this.#client.openWatchStream();
-      this.#isOpening = false;
-      if (this.#isClosed) {
-        stream.cancel();
-        return;
-      }
       this.#connection = connection;
-      this.#start(stream);
+      if (this.#isClosed) stream.cancel();
+      else this.#start(stream);
     } catch {
-      this.#isOpening = false;
       this.#openLater();
+    } finally {
+      this.#isOpening = false;
     }
   }
 
