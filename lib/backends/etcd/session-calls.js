@@ -22,20 +22,21 @@ class CallLimit {
     this.#free = max;
   }
 
-  /** @param {() => void} begin  the call: at once, or when it is its turn */
-  enter(begin) {
-    if (this.#free === 0) {
-      this.#waiting.push(begin);
-    } else {
-      this.#free -= 1;
-      begin();
-    }
-  }
-
-  leave() {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#free += 1;
-    else next();
+  /**
+   * Waits until a call may begin.
+   * @returns {Promise<() => void>} to be called when it counts no more, once at least
+   */
+  async enter() {
+    if (this.#free > 0) this.#free -= 1;
+    else await /** @type {Promise<void>} */ (new Promise((begin) => this.#waiting.push(begin)));
+    let isCounted = true;
+    return () => {
+      if (!isCounted) return;
+      isCounted = false;
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    };
   }
 }
 
@@ -53,8 +54,7 @@ class FirstAnswer {
   #tries = 0;
   #underWay = 0;
   #isSettled = false;
-  /** @type {CallLimit | undefined} that counts this call */
-  #limit;
+  #onLate;
   #backoff = new Backoff();
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
@@ -69,30 +69,18 @@ class FirstAnswer {
    * @param {EtcdClient} client
    * @param {(index: number) => Promise<T>} attempt
    * @param {number} [max]  tries
-   * @param {CallLimit} [limit]  counts the call until its first try has an answer, or is late
+   * @param {() => void} [onLate]  a try has had no answer for a while
    */
-  constructor(client, attempt, max = Infinity, limit = undefined) {
+  constructor(client, attempt, max = Infinity, onLate = () => {}) {
     this.#client = client;
     this.#attempt = attempt;
     this.#max = max;
+    this.#onLate = onLate;
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    if (limit === undefined) void this.#begin();
-    else limit.enter(() => this.#enter(limit));
-  }
-
-  /** @param {CallLimit} limit */
-  #enter(limit) {
-    this.#limit = limit;
-    if (this.#isSettled) this.#leave();
-    else void this.#begin();
-  }
-
-  #leave() {
-    this.#limit?.leave();
-    this.#limit = undefined;
+    void this.#begin();
   }
 
   /** No try counts any more. @param {unknown} error */
@@ -102,7 +90,6 @@ class FirstAnswer {
 
   #settle() {
     clearTimeout(this.#timer);
-    this.#leave();
     const isFirst = !this.#isSettled;
     this.#isSettled = true;
     return isFirst;
@@ -132,7 +119,7 @@ class FirstAnswer {
   /** @param {import('./connection.js').Connection} connection */
   #awaitAnswer(connection) {
     this.#startTimer(async () => {
-      this.#leave(); // the next try may need other calls
+      this.#onLate();
       await this.#client.replace(connection);
       if (this.#isSettled || this.#client.isClosed) return;
       if (this.#client.connection === connection) this.#awaitAnswer(connection);
@@ -232,13 +219,17 @@ class SessionCalls {
    */
   async first(attempt, max, isUrgent = false) {
     this.checkLives();
-    const limit = isUrgent ? undefined : this.#limit;
-    const wait = new FirstAnswer(this.#client, attempt, max, limit);
-    this.#waits.add(wait);
+    const leave = isUrgent ? () => {} : await this.#limit.enter();
+    /** @type {FirstAnswer<T> | undefined} */
+    let wait;
     try {
+      this.checkLives();
+      wait = new FirstAnswer(this.#client, attempt, max, leave); // the next try may need other calls
+      this.#waits.add(wait);
       return await wait.promise;
     } finally {
       this.#waits.delete(wait);
+      leave();
     }
   }
 }
