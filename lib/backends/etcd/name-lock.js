@@ -441,7 +441,7 @@ class NameLock {
     const puts = requests.map((it) => this.#putQueue(it));
     const isNextUnknown =
       this.#holder !== undefined && this.#heads.length === 0 && !this.#isNameLong;
-    const front = isNextUnknown ? this.#getHeads() : [];
+    const front = isNextUnknown ? this.#front() : [];
     const entering = this.#session.change(compare, [...puts, ...front], [], async () => {
       // They enter together; some may have been granted and stolen since.
       for await (const { found } of this.#findAll(requests)) {
@@ -460,7 +460,7 @@ class NameLock {
       for await (const { request, found } of this.#findAll(requests)) this.#update(request, found);
     } else if (isNextUnknown && this.#holder !== undefined) {
       const { revision, responses } = entered;
-      const { heads } = this.#toHeads({ revision, responses: responses.slice(puts.length) });
+      const { heads } = this.#toFront({ revision, responses: responses.slice(puts.length) });
       this.#keepHeads(heads);
     }
     return true;
@@ -948,21 +948,35 @@ class NameLock {
     this.#heads = (holder && restBehind(holder, heads)) ?? heads;
   }
 
-  /** The cluster sorts all that wait for it: with more requests there, reads more at once. */
-  #getHeads() {
-    const count = Math.min(Math.max(this.#waitingCount, this.#minHeads), MAX_HEADS);
-    return PRIORITIES.map((_, priority) => getOldest(this.#keys.listOf(priority), count));
-  }
-
-  /** The operations that read the first of the queue, and the number of holders. */
+  /**
+   * The operations that read the first of the queue, and the number of holders. The cluster sorts
+   * all that wait for it: with more requests there, reads more at once.
+   */
   #front() {
-    return [...this.#getHeads(), countOf(this.#keys.held)];
+    const count = Math.min(Math.max(this.#waitingCount, this.#minHeads), MAX_HEADS);
+    const lists = PRIORITIES.map((_, priority) => getOldest(this.#keys.listOf(priority), count));
+    return [...lists, countOf(this.#keys.held)];
   }
 
-  /** @param {Answer} answer  to #front() */
-  #toFront({ revision, responses }) {
-    const lists = { revision, responses: responses.slice(0, -1) };
-    return { revision, holders: this.#toHolders(responses.at(-1)), ...this.#toHeads(lists) };
+  /**
+   * Requests that entered together come in any order, and some of them may be cut off: if they are
+   * the oldest, the next read is large enough for all of them.
+   * @param {Answer} answer  to #front()
+   * @returns {{ heads: Waiter[], isWhole: boolean, holders: { exclusive: number, shared: number } }}
+   *   heads: in order, without a gap; isWhole: these are all
+   */
+  #toFront({ revision, responses: [...queue] }) {
+    const holders = this.#toHolders(queue.pop());
+    this.#isQueueLong = sumOf(queue.map(numberIn)) > LONG_QUEUE;
+    const isCut = queue.map(({ response_range: { more } }) => more);
+    const lists = queue.map((response, priority) => {
+      const heads = requestsIn([response], this.#bucket).map((it) => ({ ...it, readAt: revision }));
+      const last = heads.at(-1)?.created;
+      return isCut[priority] ? heads.filter(({ created }) => created !== last) : heads;
+    });
+    const isStuck = lists.some((heads, priority) => isCut[priority] && heads.length === 0);
+    this.#minHeads = isStuck ? MAX_BATCH + 1 : MIN_HEADS;
+    return { heads: merge(lists, isCut), isWhole: !isCut.includes(true), holders };
   }
 
   /**
@@ -972,9 +986,9 @@ class NameLock {
    */
   async #serve(front) {
     const read = front ?? (await this.#session.read(this.#front()));
-    const { revision, holders, heads, isWhole } = this.#toFront(read);
+    const { holders, heads, isWhole } = this.#toFront(read);
     this.#keepHeads(heads);
-    let countedAt = revision;
+    let countedAt = read.revision;
     let count = 0;
     while (count < Math.min(heads.length, MAX_BATCH)) {
       const head = heads[count];
@@ -1011,26 +1025,6 @@ class NameLock {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
     const made = results.map((it) => (it.status === 'fulfilled' ? it.value : undefined));
     return made.includes(undefined) ? undefined : made[0];
-  }
-
-  /**
-   * Requests that entered together come in any order, and some of them may be cut off: if they are
-   * the oldest, the next read is large enough for all of them.
-   * @param {Answer} answer  to #getHeads()
-   * @returns {{ heads: Waiter[], isWhole: boolean }} heads: in order, without a gap; isWhole: these
-   *   are all
-   */
-  #toHeads({ revision, responses }) {
-    this.#isQueueLong = sumOf(responses.map(numberIn)) > LONG_QUEUE;
-    const isCut = responses.map(({ response_range: { more } }) => more);
-    const lists = responses.map((response, priority) => {
-      const heads = requestsIn([response], this.#bucket).map((it) => ({ ...it, readAt: revision }));
-      const last = heads.at(-1)?.created;
-      return isCut[priority] ? heads.filter(({ created }) => created !== last) : heads;
-    });
-    const isStuck = lists.some((heads, priority) => isCut[priority] && heads.length === 0);
-    this.#minHeads = isStuck ? MAX_BATCH + 1 : MIN_HEADS;
-    return { heads: merge(lists, isCut), isWhole: !isCut.includes(true) };
   }
 
   /** @param {Waiter} waiter @returns {EtcdRequest | undefined} */

@@ -220,15 +220,13 @@ class SessionCalls {
   async first(attempt, max, isUrgent = false) {
     this.checkLives();
     const leave = isUrgent ? () => {} : await this.#limit.enter();
-    /** @type {FirstAnswer<T> | undefined} */
-    let wait;
     try {
       this.checkLives();
-      wait = new FirstAnswer(this.#client, attempt, max, leave); // the next try may need other calls
+      // If an answer is late, the next try may need other calls.
+      const wait = new FirstAnswer(this.#client, attempt, max, leave);
       this.#waits.add(wait);
-      return await wait.promise;
+      return await wait.promise.finally(() => this.#waits.delete(wait));
     } finally {
-      this.#waits.delete(wait);
       leave();
     }
   }

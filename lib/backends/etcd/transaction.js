@@ -31,7 +31,10 @@ function rangeOf(range) {
  * @param {string} revision
  */
 const compareCreation = (result, keys, revision) => ({
-  ...{ result, target: BY_CREATION, ...keys, create_revision: revision },
+  result,
+  target: BY_CREATION,
+  ...keys,
+  create_revision: revision,
 });
 
 /**
