@@ -2,6 +2,7 @@
 
 const { readFileSync } = require('node:fs');
 const { resolve } = require('node:path');
+const { DEFAULT_TTL_S, TTL_RANGE, isTtl } = require('../remote/ttl.js');
 const { shownUrl } = require('../shown-url.js');
 
 /**
@@ -39,10 +40,6 @@ const { shownUrl } = require('../shown-url.js');
 
 const DEFAULT_PORT = 2379;
 const DEFAULT_PREFIX = 'holdfast';
-const DEFAULT_TTL_S = 10;
-/** etcd keeps no lease that is shorter than an election may take. */
-const MIN_TTL_S = 2;
-const MAX_TTL_S = 3600;
 
 const URL_PATTERN = /^(etcds?):\/\/(?:([^/?#@]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
 const ENDPOINT_PATTERN = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
@@ -71,18 +68,6 @@ function toEndpoint(text, url) {
     throw urlError(url, url.includes(text) ? `'${text}' is no host` : NOT_ESCAPED);
   }
   return `${match[1]}:${port}`;
-}
-
-/**
- * @param {string | null} text
- * @param {string} url
- */
-function toTtlMs(text, url) {
-  const seconds = text === null ? DEFAULT_TTL_S : Number(text);
-  if (!Number.isInteger(seconds) || seconds < MIN_TTL_S || seconds > MAX_TTL_S) {
-    throw urlError(url, `'ttl' is not a whole number of seconds, ${MIN_TTL_S} to ${MAX_TTL_S}`);
-  }
-  return seconds * 1000;
 }
 
 /**
@@ -157,6 +142,8 @@ function toClusterOptions(url, options = {}) {
   for (const name of parameters.keys()) {
     if (!PARAMETERS.includes(name)) throw urlError(shown, `the parameter '${name}' is unknown`);
   }
+  const ttl = Number(parameters.get('ttl') ?? DEFAULT_TTL_S);
+  if (!isTtl(ttl)) throw urlError(shown, `'ttl' ${TTL_RANGE}`);
   const endpoints = hosts.split(',').map((host) => toEndpoint(host, shown));
   const prefix = (decode(path, shown) ?? '').replace(/^\/+|\/+$/g, '') || DEFAULT_PREFIX;
   const isEncrypted = scheme.toLowerCase() === 'etcds';
@@ -175,7 +162,7 @@ function toClusterOptions(url, options = {}) {
     endpoints: [...new Set(endpoints)],
     prefix,
     bucket: options.bucket ?? 'default',
-    ttlMs: toTtlMs(parameters.get('ttl'), shown),
+    ttlMs: ttl * 1000,
     isEncrypted,
     ...certificates,
     user,

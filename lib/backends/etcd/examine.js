@@ -6,6 +6,7 @@
 const http = require('node:http');
 const https = require('node:https');
 const { dateNow, performance } = require('../../time.js');
+const { readRoundTripMs } = require('../remote/round-trip.js');
 const { EtcdClient, isSupported } = require('./etcd-client.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { BucketKeys } = require('./keys.js');
@@ -88,8 +89,6 @@ async function readPages(cluster, endpoint) {
   };
 }
 
-const ROUND_TRIPS = 5;
-
 /** @param {any} id */
 const toHex = (id) => BigInt(id).toString(16);
 
@@ -104,17 +103,6 @@ async function readStatus(client) {
     if (isRefusal(error)) return undefined;
     throw error;
   }
-}
-
-/** The median; a refusal is an answer, too. @param {EtcdClient} client */
-async function readRoundTripMs(client) {
-  const times = [];
-  for (let i = 0; i < ROUND_TRIPS; i += 1) {
-    const start = performance.now();
-    await readStatus(client);
-    times.push(performance.now() - start);
-  }
-  return times.sort((a, b) => a - b)[ROUND_TRIPS >> 1];
 }
 
 /**
@@ -161,7 +149,8 @@ async function examineMember(cluster, endpoint) {
   const user = new EtcdClient(member);
   try {
     const status = (await readStatus(unauthenticated)) ?? (await readStatus(user));
-    const roundTripMs = await readRoundTripMs(unauthenticated);
+    // A refusal is an answer, too.
+    const roundTripMs = await readRoundTripMs(() => readStatus(unauthenticated));
     const reported =
       status === undefined
         ? { clusterId: await readClusterId(user, `${cluster.prefix}/`) }

@@ -1,6 +1,6 @@
 'use strict';
 
-const { performance } = require('../../time.js');
+const { readRoundTripMs } = require('../remote/round-trip.js');
 const { SET_SEARCH_PATH, keepsSession } = require('./connection.js');
 const { loadPg } = require('./pg-library.js');
 const { toPostgresOptions } = require('./postgres-options.js');
@@ -10,7 +10,6 @@ const { FUNCTIONS, readVersion, VERSION } = require('./schema.js');
 /** @typedef {import('../../../types/postgres.d.ts').PostgresExamination} PostgresExamination */
 
 const TIMEOUT_MS = 3000;
-const ROUND_TRIPS = 5;
 const MIN_VERSION = 130_000;
 
 const ABOUT = `
@@ -24,17 +23,6 @@ const RIGHTS = `
     THEN true ELSE has_schema_privilege('holdfast', 'USAGE') END,
     CASE WHEN to_regnamespace('holdfast') IS NULL OR to_regnamespace('${FUNCTIONS}') IS NULL
       THEN has_database_privilege(current_database(), 'CREATE') ELSE true END`;
-
-/** @param {any} client */
-async function readRoundTripMs(client) {
-  const times = [];
-  for (let i = 0; i < ROUND_TRIPS; i += 1) {
-    const start = performance.now();
-    await client.query('SELECT 1');
-    times.push(performance.now() - start);
-  }
-  return times.sort((a, b) => a - b)[ROUND_TRIPS >> 1];
-}
 
 /**
  * @typedef {{ number: number, isKept: boolean, mayUse: boolean }} Further  version, whether
@@ -96,7 +84,7 @@ async function examineHost(config, isPoolerKnown) {
       isAllowed: mayUse && mayCreate,
       maxConnections,
       connections,
-      roundTripMs: await readRoundTripMs(client),
+      roundTripMs: await readRoundTripMs(() => client.query('SELECT 1')),
     };
     const problem = problemOf({ ...found, number, isKept, mayUse }, isPoolerKnown);
     return { endpoint, problem, ...found };

@@ -1,5 +1,6 @@
 'use strict';
 
+const { DEFAULT_TTL_S, TTL_RANGE, isTtl } = require('../remote/ttl.js');
 const { shownUrl } = require('../shown-url.js');
 
 /**
@@ -16,9 +17,6 @@ const { shownUrl } = require('../shown-url.js');
 
 /** @typedef {import('../../../types/postgres.d.ts').PostgresBackendOptions} GivenOptions */
 
-const DEFAULT_TTL_S = 10;
-const MIN_TTL_S = 2;
-const MAX_TTL_S = 3600;
 const DEFAULT_PORT = 5432;
 
 const URL_PATTERN =
@@ -46,12 +44,6 @@ const urlError = (url, problem) =>
     `'${url}' is no URL of a PostgreSQL database: ${problem}. ` +
       'Expected: postgres://user@host:5432,host2:5432/database?ttl=10',
   );
-
-const TTL_RANGE = `is not a whole number of seconds, ${MIN_TTL_S} to ${MAX_TTL_S}`;
-
-/** @param {number} seconds */
-const isTtl = (seconds) =>
-  Number.isInteger(seconds) && seconds >= MIN_TTL_S && seconds <= MAX_TTL_S;
 
 /** @param {string} text  of an authority */
 const decode = (text) => {
