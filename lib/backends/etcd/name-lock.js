@@ -651,27 +651,18 @@ class NameLock {
     const from = this.#queueKey(request);
     const to = this.#keys.queueKey(request.class, request.id, priority);
     const value = request.valueBehind(behind, priority);
+    // It is tried again if it is not there: perhaps it was granted.
+    const recover = async () => {
+      const { responses } = await this.#session.read([get(to)]);
+      const [moved] = keyValuesOf(responses[0]);
+      return moved && { succeeded: true, revision: moved.create_revision };
+    };
     return this.#session.change(
       [isCreatedAt(from, request.created), ...compare],
       [remove(from), put(to, value, this.#session.lease), ...ops],
       [],
-      () => this.#findMoved(request, to),
+      recover,
     );
-  }
-
-  /**
-   * After a change in doubt.
-   * @param {EtcdRequest} request
-   * @param {string} to  its key, if it has moved
-   * @returns {Promise<{ succeeded: boolean, revision: string } | undefined>} undefined: it still
-   *   waits where it was
-   */
-  async #findMoved(request, to) {
-    const read = await this.#session.read([...this.#readOwn(request), get(to)]);
-    const [moved] = keyValuesOf(read.responses[2]);
-    if (moved !== undefined) return { succeeded: true, revision: moved.create_revision };
-    if (toFound(read.responses.slice(0, 2))?.phase === WAITING) return undefined;
-    return { succeeded: false, revision: read.revision };
   }
 
   /**
@@ -1045,17 +1036,15 @@ class NameLock {
     const compare = [...isNext, isEmpty(head.class === 'x' ? held : heldExclusive)];
     if (head.class === 'l') compare.push(areNoneSince(heldShared, countedAt));
     const own = this.#ownOf(head);
+    // No notice comes of a grant to its own session. A grant to another one is tried again.
     const recover = async () => {
       const found = own && (await this.#find(own));
-      return found?.phase === WAITING ? undefined : { found };
+      return found?.phase === HELD ? { succeeded: true, revision: found.revision } : undefined;
     };
-    const failure = own === undefined ? [] : this.#readOwn(own);
-    const answer = await this.#session.change(compare, ops, failure, recover);
-    // If it is in doubt, the front is read again.
-    if (own === undefined) return answer.succeeded ? answer.revision : undefined;
-    if (answer.succeeded) this.#holdInOrder(own, answer.revision);
-    else this.#update(own, 'found' in answer ? answer.found : toFound(answer.responses));
-    return own.phase === HELD ? own.token : undefined;
+    const { succeeded, revision } = await this.#session.change(compare, ops, [], recover);
+    if (!succeeded) return undefined;
+    if (own !== undefined) this.#holdInOrder(own, revision);
+    return revision;
   }
 
   /** @param {Waiter} waiter */
