@@ -529,7 +529,7 @@ class NameLock {
       [nested(overtakesNone, mayQueue ? [this.#putQueue(request)] : [])],
       () => this.#find(request),
     );
-    if (answer.succeeded !== false) return toEntered(answer, OVER);
+    if (answer.succeeded !== false) return toEntered(answer);
     const mustRead = isCounted(request) || !answer.responses[0].response_txn.succeeded;
     if (mustRead || (maxPending > 0 && !mayQueue)) return this.#enterByReading(request);
     return { phase: mayQueue ? WAITING : OVER, revision: answer.revision };
@@ -702,8 +702,7 @@ class NameLock {
       const compare = [areNoneSince(held, revision)];
       try {
         const answer = await this.#session.change(compare, success, [], () => this.#find(request));
-        const entered = toEntered(answer, OVER);
-        if (isLast && entered.phase === HELD) return entered;
+        if (isLast && answer.succeeded !== false) return toEntered(answer);
       } catch (error) {
         // The session of a holder has ended.
         if (!(/** @type {EtcdError} */ (error).isLeaseGone)) throw error;
@@ -953,8 +952,8 @@ class NameLock {
    * Requests that entered together come in any order, and some of them may be cut off: if they are
    * the oldest, the next read is large enough for all of them.
    * @param {Answer} answer  to #front()
-   * @returns {{ heads: Waiter[], isWhole: boolean, holders: { exclusive: number, shared: number } }}
-   *   heads: in order, without a gap; isWhole: these are all
+   * @returns {{ heads: Waiter[], isWhole: boolean, holders: State['holders'] }} heads: in order,
+   *   without a gap; isWhole: these are all
    */
   #toFront({ revision, responses: [...queue] }) {
     const holders = this.#toHolders(queue.pop());
@@ -1179,14 +1178,10 @@ function toFound(responses) {
 }
 
 /**
- * @param {any} answer  of a change that takes the lock, or what was found after one in doubt
- * @param {number} otherwise
+ * @param {any} answer  of a change that has taken the lock, or what was found after one in doubt
  * @returns {Found}
  */
-const toEntered = ({ phase, succeeded, revision }, otherwise) => ({
-  phase: phase ?? (succeeded ? HELD : otherwise),
-  revision,
-});
+const toEntered = ({ phase = HELD, revision }) => ({ phase, revision });
 
 /**
  * @param {any[]} responses  of ranges over a queue, and over the holders
