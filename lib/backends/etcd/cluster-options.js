@@ -28,15 +28,7 @@ const { shownUrl } = require('../shown-url.js');
  * @property {string} [password]
  */
 
-/**
- * @typedef {object} EtcdOptions  what may stand beside the URL
- * @property {string} [bucket]
- * @property {string | Uint8Array} [ca]  certificates of the authorities to trust, PEM
- * @property {string | Uint8Array} [cert]  the client's certificate, PEM
- * @property {string | Uint8Array} [key]  its key, PEM
- * @property {string} [user]
- * @property {string} [password]
- */
+/** @typedef {import('../../../types/etcd.d.ts').EtcdOptions} EtcdOptions */
 
 const DEFAULT_PORT = 2379;
 const DEFAULT_PREFIX = 'holdfast';

@@ -85,14 +85,13 @@ class FirstAnswer {
 
   /** No try counts any more. @param {unknown} error */
   fail(error) {
-    if (this.#settle()) this.#reject(error);
+    this.#end();
+    this.#reject(error);
   }
 
-  #settle() {
+  #end() {
     clearTimeout(this.#timer);
-    const isFirst = !this.#isSettled;
     this.#isSettled = true;
-    return isFirst;
   }
 
   async #begin() {
@@ -103,7 +102,8 @@ class FirstAnswer {
       const { connection } = this.#client;
       if (this.#tries < this.#max) this.#awaitAnswer(connection);
       const value = await this.#attempt(index);
-      if (this.#settle()) this.#resolve(value);
+      this.#end();
+      this.#resolve(value);
     } catch (error) {
       this.#onFailure(error);
     }
@@ -143,7 +143,7 @@ const MAX_CALLS = 32;
 
 /** The calls of a session. */
 class SessionCalls {
-  #client;
+  client;
   #ttlMs;
   #isOver = false;
   /** @type {Set<FirstAnswer<any>>} */
@@ -156,12 +156,8 @@ class SessionCalls {
    * @param {number} ttlMs
    */
   constructor(client, ttlMs) {
-    this.#client = client;
+    this.client = client;
     this.#ttlMs = ttlMs;
-  }
-
-  get client() {
-    return this.#client;
   }
 
   get isOver() {
@@ -190,7 +186,7 @@ class SessionCalls {
    */
   async once(service, method, request, timeoutMs = this.#ttlMs) {
     const start = performance.now();
-    const answer = await this.#client.call(service, method, request, timeoutMs);
+    const answer = await this.client.call(service, method, request, timeoutMs);
     this.counts.roundTrips += 1;
     this.counts.roundTripMs += performance.now() - start;
     return answer;
@@ -223,7 +219,7 @@ class SessionCalls {
     try {
       this.checkLives();
       // If an answer is late, the next try may need other calls.
-      const wait = new FirstAnswer(this.#client, attempt, max, leave);
+      const wait = new FirstAnswer(this.client, attempt, max, leave);
       this.#waits.add(wait);
       return await wait.promise.finally(() => this.#waits.delete(wait));
     } finally {
