@@ -393,8 +393,8 @@ function defineMany(engineOf, Kind) {
     const controller = new AbortController();
     const { signal } = controller;
     let granted = 0;
-    const onGranted = () => {
-      granted += 1;
+    const onGranted = ({ name }) => {
+      if (name === LONG) granted += 1; // the others are granted before they are counted
       if (granted === Kind.maxTurns) controller.abort();
     };
     const names = Array.from({ length: MANY }, (_, at) => (at % 100 ? LONG : `${LONG} ${at}`));
