@@ -119,6 +119,132 @@ describe('a release', () => {
   });
 });
 
+describe('a request, and the release after it', () => {
+  let second;
+
+  /** @returns {Promise<any>} the holder, which knows that request 2 of the other session is next */
+  async function holdBefore2() {
+    const first = session.request(1);
+    await settle();
+    second = other.request(2);
+    await settle();
+    session.request(3);
+    await settle();
+    return first;
+  }
+
+  test('are one change, which hands off the lock', async () => {
+    const first = await holdBefore2();
+    const before = etcd.revision;
+    session.request(4);
+    session.lock.end(first);
+    await settle();
+    expect(etcd.revision).toBe(before + 1);
+    expect(session.notices).toEqual(['granted 1', 'queued 3', 'queued 4', 'ended 1']);
+    expect(other.notices).toEqual(['queued 2', 'granted 2']);
+  });
+
+  test('the holder after it knows the next request without a read', async () => {
+    const first = await holdBefore2();
+    session.request(4);
+    session.lock.end(first);
+    await settle();
+    const [reads, revision] = [etcd.sortedReads, etcd.revision];
+    other.request(5);
+    other.lock.end(second);
+    await settle();
+    expect([etcd.sortedReads, etcd.revision]).toEqual([reads, revision + 1]);
+    expect(session.notices.at(-1)).toBe('granted 3');
+  });
+
+  test('of a lock whose next request has gone grants it to the one after', async () => {
+    const first = await holdBefore2();
+    other.lock.end(second);
+    await settle();
+    session.request(4);
+    session.lock.end(first);
+    await settle();
+    expect(session.notices.slice(2)).toEqual(['queued 4', 'ended 1', 'granted 3']);
+  });
+
+  test('in doubt that was made are not made again', async () => {
+    const first = await holdBefore2();
+    session.changes = [];
+    session.request(4);
+    session.lock.end(first);
+    await settle();
+    const [{ carryOut, recover, resolve }] = session.changes.splice(0);
+    session.changes = undefined;
+    carryOut();
+    resolve(await recover());
+    await settle();
+    expect(session.notices.slice(2)).toEqual(['queued 4', 'ended 1']);
+    expect(other.notices).toEqual(['queued 2', 'granted 2']);
+    expect([countOf(keys.held), countWaiting()]).toEqual([1, 2]);
+  });
+
+  test('in doubt that was not made are made', async () => {
+    const first = await holdBefore2();
+    session.changes = [];
+    session.request(4);
+    session.lock.end(first);
+    await settle();
+    const [{ carryOut, recover, resolve }] = session.changes.splice(0);
+    session.changes = undefined;
+    expect(await recover()).toBe(undefined);
+    resolve(carryOut());
+    await settle();
+    expect(other.notices).toEqual(['queued 2', 'granted 2']);
+    expect([countOf(keys.held), countWaiting()]).toEqual([1, 2]);
+  });
+
+  test('are two changes if the one is refused: the session of the next request has ended', async () => {
+    const first = await holdBefore2();
+    const { change } = session;
+    let refusals = 0;
+    session.change = async (compare, success, ...rest) => {
+      const isWithHandOff = success.some(({ request_txn: it }) => it?.success.length > 1);
+      if (!isWithHandOff) return change.call(session, compare, success, ...rest);
+      refusals += 1;
+      throw new EtcdError(5, 'etcdserver: requested lease not found', 'm0');
+    };
+    session.request(4);
+    session.lock.end(first);
+    etcd.expire(other.leaseId);
+    await settle();
+    expect(refusals).toBe(2);
+    expect(session.notices).toEqual(['granted 1', 'queued 3', 'queued 4', 'ended 1', 'granted 3']);
+  });
+
+  test('of a lock that another session has stolen says so, and waits', async () => {
+    const first = await holdBefore2();
+    session.changes = [];
+    session.request(4);
+    session.lock.end(first);
+    await settle();
+    other.request(5, { steal: true });
+    await settle();
+    const [{ carryOut, resolve }] = session.changes.splice(0);
+    session.changes = undefined;
+    resolve(carryOut());
+    await settle();
+    expect(session.notices).toEqual(['granted 1', 'queued 3', 'ended 1 stolen', 'queued 4']);
+  });
+
+  test.each([
+    ['if a request with a higher priority has entered', { extras: { priority: 'user-blocking' } }],
+    ['if a steal follows', { steal: true }],
+  ])('are in their order %s', async (_, options) => {
+    const first = await holdBefore2();
+    session.request(4, options);
+    session.lock.end(first);
+    await settle();
+    const granted = [...session.notices, ...other.notices].filter((it) => it.startsWith('granted'));
+    expect(granted).toEqual(['granted 1', 'granted 4']);
+    expect(session.notices.some((it) => it.startsWith('ended 1'))).toBe(true);
+  });
+});
+
 test('a lock whose grant was faster than the answer to a read of the queue is handed on', async () => {
   const first = other.request(1);
   await settle();

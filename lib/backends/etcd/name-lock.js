@@ -1,11 +1,11 @@
 'use strict';
 
-const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
+const { clearTimeout, dateNow, setImmediate, setTimeout } = require('../../time.js');
 const { SessionLost } = require('../remote/lock-session.js');
 const { isGrantable: isModeGrantable } = require('../grantable.js');
 const { PRIORITY_RANK } = require('../../task-priority.js');
 const { WaitPath } = require('../wait-path.js');
-const { requestOf } = require('./bucket-view.js');
+const { requestOf, toRequest } = require('./bucket-view.js');
 const { Contention } = require('./contention.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { DEFAULT_PRIORITY, endOf, PRIORITIES, toLease, withNumber } = require('./keys.js');
@@ -33,6 +33,7 @@ const {
 /** @typedef {import('../remote/request-table.js').RequestMessage} RequestMessage */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./keys.js').RequestClass} RequestClass */
+/** @typedef {import('./keys.js').RequestKey} RequestKey */
 /** @typedef {import('./session.js').Session} Session */
 
 /** @typedef {'timedout' | 'expired' | undefined} Why  a request ends */
@@ -59,6 +60,8 @@ class EtcdRequest {
   isStolen = false;
   /** A grant that was faster than the answer to the entry. */
   early = { created: '', token: '' };
+  /** The requests that followed it, as far as the session that granted it knew. @type {Waiter[]} */
+  followers = [];
   /** @type {NodeJS.Timeout | undefined} */
   holdTimer = undefined;
   id = '';
@@ -120,6 +123,28 @@ const toPriority = ({ extras }) =>
  * @property {OvertakeLog} log
  */
 
+/**
+ * What ends together; open: that still wait or hold; held: those that hold; mustServe: the queue is
+ * served after it.
+ * @typedef {{ requests: EtcdRequest[], why: Why, open: EtcdRequest[], held: Set<EtcdRequest>,
+ *   mustServe: boolean }} Ending
+ */
+
+/**
+ * isHandedOff: the next request has the lock; answers: to the removals and a read of the front;
+ * none: not known.
+ * @typedef {{ isHandedOff: boolean, revision: string, answers: any[] }} Removal
+ */
+
+/**
+ * A waiter in a notice.
+ * @typedef {[requestClass: RequestClass, id: string, priority: number, created: string,
+ *   value: string]} Follower
+ */
+
+/** So many of the requests that follow are in the notice of a grant, with so many characters. */
+const MAX_FOLLOWERS = 8;
+const MAX_FOLLOWERS_TEXT = 4_096;
 /** So many requests of the queue are read at once, at least and at most. */
 const MIN_HEADS = 4;
 const MAX_HEADS = 1_000;
@@ -157,6 +182,25 @@ function restBehind(request, heads) {
     (it, i) => i > at || (i < at && it.priority < priority && isBefore({ behind }, it)),
   );
 }
+
+/**
+ * @param {EtcdRequest[]} requests
+ * @param {Why} why
+ * @param {boolean} isLast  others do not follow at once
+ * @returns {Ending}
+ */
+function toEnding(requests, why, isLast) {
+  const open = requests.filter(isOpen);
+  const held = new Set(open.filter(({ phase }) => phase === HELD));
+  return { requests, why, open, held, mustServe: isLast || held.size > 0 };
+}
+
+/**
+ * Whether a change was refused for what it does beside a removal: there is no room, or the session
+ * of the next request has ended.
+ * @param {any} error  an EtcdError
+ */
+const isOfOther = ({ isForSpace, isLeaseGone }) => isForSpace || isLeaseGone;
 
 /** @param {EtcdRequest} request */
 const mayFollow = ({ steal, maxPending, isEnding }) =>
@@ -293,11 +337,15 @@ class NameLock {
 
   /**
    * @param {EtcdRequest} request
-   * @param {{ stolen?: boolean, token?: string, granted?: string }} notice  granted: when the
-   *   request entered the queue; clients of earlier revisions do not name it
+   * @param {{ stolen?: boolean, token?: string, granted?: string, readAt?: string,
+   *   followers?: Follower[] }} notice  granted: when the request entered the queue, which clients
+   *   of earlier revisions do not name
    * @param {string} revision  of the notice
    */
-  onNotice(request, { stolen = false, token = '0', granted }, revision) {
+  onNotice(request, notice, revision) {
+    const { stolen = false, token = '0', granted, readAt = '0', followers = [] } = notice;
+    if (granted !== undefined)
+      request.followers = followers.map((it) => this.#toWaiter(it, readAt));
     if (stolen) {
       if (BigInt(token) > BigInt(request.stolenToken)) request.stolenToken = token;
       if (request.phase === HELD && request.token === token) this.#lose(request);
@@ -407,6 +455,8 @@ class NameLock {
   }
 
   #enterAll = async (/** @type {EtcdRequest[]} */ requests) => {
+    const ends = await this.#takeEnds();
+    let isReleased = false;
     for (let i = 0; i < requests.length;) {
       const { priority } = requests[i];
       const belongs = (/** @type {EtcdRequest} */ it) => it.priority === priority && mayFollow(it);
@@ -414,11 +464,39 @@ class NameLock {
       const batch = mustWait ? sliceWhile(requests, i, belongs, this.#bytesOf) : [];
       const some = batch.length > 0 ? batch : [requests[i]];
       i += some.length;
-      if (batch.length > 0 && (await this.#follow(batch))) continue;
+      const released = i === requests.length ? this.#releasedBy(ends) : undefined;
+      if (batch.length > 0 && (await this.#follow(batch, released))) {
+        isReleased = released !== undefined;
+        continue;
+      }
       // If one has been ended, the end is a step that follows.
       for (const request of some) if (!request.isEnding) await this.#enter(request);
     }
+    if (!isReleased) await this.#endAll(ends);
   };
+
+  /**
+   * The ends that follow at once, if the next request is known: so that a request inside a callback
+   * and the release after it are one change.
+   * @returns {Promise<End[]>}
+   */
+  async #takeEnds() {
+    if (this.#heads.length === 0) return [];
+    // The messages that have arrived with that of the request come first.
+    await new Promise((resolve) => setImmediate(resolve));
+    return this.#steps.takeNext(this.#endAll);
+  }
+
+  /**
+   * The exclusive holder, if these ends are its release, and an exclusive request is next.
+   * @param {End[]} ends
+   */
+  #releasedBy(ends) {
+    const holder = this.#holder;
+    const isRelease = ends.length === 1 && ends[0].request === holder && ends[0].why === undefined;
+    const isHandOff = isRelease && this.#heads.at(0)?.class === 'x' && !this.#isNameLong;
+    return isHandOff ? holder : undefined;
+  }
 
   /**
    * Whether a request of this session is in the way of another one, which overtakes none of it.
@@ -433,23 +511,35 @@ class NameLock {
   /**
    * Puts requests behind one of the same session that waits, or holds the lock for itself.
    * @param {EtcdRequest[]} requests  of one priority
-   * @returns {Promise<boolean>} false: requests with a lower priority wait
+   * @param {EtcdRequest} [released]  the exclusive holder, which hands off with the same change
+   * @returns {Promise<boolean>} false: nothing was changed, because requests with a lower priority
+   *   wait, or because the change with the hand-off was refused
    */
-  async #follow(requests) {
+  async #follow(requests, released) {
     this.#session.identify(requests);
     const compare = this.#keys.below(requests[0].priority).map(isEmpty);
     const puts = requests.map((it) => this.#putQueue(it));
     const isNextUnknown =
       this.#holder !== undefined && this.#heads.length === 0 && !this.#isNameLong;
     const front = isNextUnknown ? this.#front() : [];
-    const entering = this.#session.change(compare, [...puts, ...front], [], async () => {
+    const [next] = this.#heads;
+    const ending = released && toEnding([released], undefined, true);
+    const handOff = ending ? [this.#toHandOff(released, next, this.#toRemovals(ending))] : [];
+    const ops = [...puts, ...front, ...handOff];
+    const entering = this.#session.change(compare, ops, [], async () => {
       // They enter together; some may have been granted and stolen since.
       for await (const { found } of this.#findAll(requests)) {
         if (found !== undefined) return { isInDoubt: true, revision: found.revision };
       }
       return undefined;
     });
-    const entered = await this.#unlessRefused(requests, entering);
+    // Each of both may still be possible without the other.
+    const onRefusal = (/** @type {unknown} */ error) => {
+      if (ending === undefined || !(error instanceof EtcdError)) throw error;
+      for (const request of requests) this.#session.ids.retire(request);
+      return { succeeded: false };
+    };
+    const entered = await this.#unlessRefused(requests, entering.catch(onRefusal));
     if (entered === undefined) return true;
     if (entered.succeeded === false) {
       for (const request of requests) this.#session.ids.free(request);
@@ -462,6 +552,11 @@ class NameLock {
       const { revision, responses } = entered;
       const { heads } = this.#toFront({ revision, responses: responses.slice(puts.length) });
       this.#keepHeads(heads);
+    }
+    if (ending !== undefined) {
+      const { revision, responses = [] } = entered;
+      const answers = responses.slice(puts.length);
+      await this.#onRemoved(ending, this.#onHandOff(next, { revision, answers }));
     }
     return true;
   }
@@ -738,12 +833,15 @@ class NameLock {
    * @param {boolean} isLast  others do not follow at once
    */
   async #endTogether(requests, why, isLast) {
-    const open = requests.filter(isOpen);
-    const held = new Set(open.filter(({ phase }) => phase === HELD));
-    const mustServe = isLast || held.size > 0;
-    const mustReadApart = this.#isQueueLong || this.#isNameLong;
-    const front = mustServe && !mustReadApart ? this.#front() : [];
-    const { isHandedOff, revision, answers } = await this.#remove(open, why, front);
+    const ending = toEnding(requests, why, isLast);
+    await this.#onRemoved(ending, await this.#remove(ending));
+  }
+
+  /**
+   * @param {Ending} ending
+   * @param {Removal} removal
+   */
+  async #onRemoved({ requests, why, open, held, mustServe }, { isHandedOff, revision, answers }) {
     for (const request of requests) {
       const answer = answers[open.indexOf(request)];
       const isStolen = held.has(request) && answer?.response_txn.succeeded === false;
@@ -756,18 +854,16 @@ class NameLock {
   }
 
   /**
-   * @param {EtcdRequest[]} requests
-   * @param {Why} why
-   * @param {object[]} front  further operations
-   * @returns {Promise<{ isHandedOff: boolean, revision: string, answers: any[] }>} answers: to the
-   *   removals and the further operations; none: not known
+   * @param {Ending} ending
+   * @returns {Promise<Removal>}
    */
-  async #remove(requests, why, front) {
+  async #remove(ending) {
+    const { open, why } = ending;
     const { lease, leaseId } = this.#session;
-    const words = [why, ...requests.map(({ id }) => id)].join(' ');
+    const words = [why, ...open.map(({ id }) => id)].join(' ');
     const extra = why === undefined ? [] : [put(this.#bucket.why(leaseId), words, lease)];
     const recover = async () => {
-      for await (const { found } of this.#findAll(requests)) {
+      for await (const { found } of this.#findAll(open)) {
         if (found !== undefined) return undefined; // all end, or none
       }
       return { responses: [] };
@@ -776,24 +872,24 @@ class NameLock {
       const answer = await this.#session.change([], [...extra, ...ops], [], recover);
       return { revision: answer.revision, answers: answer.responses.slice(extra.length) };
     };
-    const plain = [...requests.map((request) => this.#toRemoval(request)), ...front];
+    const plain = this.#toRemovals(ending);
     const next = this.#heads.at(0);
-    const isHandOff = next?.class === 'x' && requests.length === 1 && requests[0] === this.#holder;
+    const isHandOff = next?.class === 'x' && open.length === 1 && open[0] === this.#holder;
     try {
       if (!isHandOff) return { isHandedOff: false, ...(await change(plain)) };
-      const { revision, answers } = await change([this.#toHandOff(requests[0], next, plain)]);
-      if (answers.length === 0) return { isHandedOff: false, revision, answers };
-      const { succeeded, responses } = answers[0].response_txn;
-      if (!succeeded) return { isHandedOff: false, revision, answers: responses };
-      const own = this.#ownOf(next);
-      if (own !== undefined) this.#holdInOrder(own, revision);
-      return { isHandedOff: true, revision, answers };
+      return this.#onHandOff(next, await change([this.#toHandOff(open[0], next, plain)]));
     } catch (error) {
-      const { isForSpace, isLeaseGone } = /** @type {EtcdError} */ (error);
-      if (!isForSpace && !isLeaseGone) throw error;
+      if (!isOfOther(error)) throw error;
       extra.length = 0;
       return { isHandedOff: false, ...(await change(plain)) };
     }
+  }
+
+  /** The operations that remove requests, and read the front. @param {Ending} ending */
+  #toRemovals({ open, mustServe }) {
+    const mustReadApart = this.#isQueueLong || this.#isNameLong;
+    const front = mustServe && !mustReadApart ? this.#front() : [];
+    return [...open.map((request) => this.#toRemoval(request)), ...front];
   }
 
   /** @param {EtcdRequest} request */
@@ -813,6 +909,20 @@ class NameLock {
     const isHeld = isCreatedAt(this.#heldKey(request), request.token);
     const { isNext, ops } = this.#toGrant(next);
     return nested([isHeld, ...isNext], [remove(this.#heldKey(request)), ...ops], otherwise);
+  }
+
+  /**
+   * @param {Waiter} next
+   * @param {Omit<Removal, 'isHandedOff'>} removal  the answer to the hand-off
+   * @returns {Removal}
+   */
+  #onHandOff(next, { revision, answers }) {
+    if (answers.length === 0) return { isHandedOff: false, revision, answers };
+    const { succeeded, responses } = answers[0].response_txn;
+    if (!succeeded) return { isHandedOff: false, revision, answers: responses };
+    const own = this.#ownOf(next);
+    if (own !== undefined) this.#holdInOrder(own, revision);
+    return { isHandedOff: true, revision, answers };
   }
 
   /**
@@ -873,7 +983,8 @@ class NameLock {
     this.#held.add(request);
     request.phase = HELD;
     request.token = revision;
-    this.#heads = restBehind(request, this.#heads) ?? [];
+    const rest = restBehind(request, this.#heads) ?? [];
+    this.#heads = rest.length > 0 ? rest : request.followers;
     // Otherwise a step follows that releases.
     if (!request.isEnding) this.#host.onGranted(request.remote, revision);
     if (request.stolenToken === revision) this.#lose(request);
@@ -1046,15 +1157,46 @@ class NameLock {
     return revision;
   }
 
+  /**
+   * The requests that follow one, for the notice of its grant: in their order, without a gap.
+   * @param {Waiter} waiter  the first of the queue
+   * @returns {{ readAt?: string, followers?: Follower[] }}
+   */
+  #toFollowers(waiter) {
+    const at = this.#heads.indexOf(waiter);
+    if (at < 0 || waiter.class !== 'x') return {};
+    /** @type {Follower[]} */
+    const followers = [];
+    let size = 0;
+    for (const head of this.#heads.slice(at + 1, at + 1 + MAX_FOLLOWERS)) {
+      size += head.value.length;
+      if (head.stoppers.length > 0 || size > MAX_FOLLOWERS_TEXT) break;
+      followers.push([head.class, head.id, head.priority, head.created, head.value]);
+    }
+    return followers.length === 0 ? {} : { readAt: waiter.readAt, followers };
+  }
+
+  /**
+   * @param {Follower} follower
+   * @param {string} readAt
+   * @returns {Waiter}
+   */
+  #toWaiter([requestClass, id, priority, created, value], readAt) {
+    const key = this.#bucket.parse(this.#keys.queueKey(requestClass, id, priority));
+    const request = toRequest(/** @type {RequestKey} */ (key), value);
+    return { ...request, created, value, readAt, stoppers: [] };
+  }
+
   /** @param {Waiter} waiter */
-  #toGrant({ id, class: it, priority, lease, created, value, readAt, stoppers }) {
+  #toGrant(waiter) {
+    const { id, class: it, priority, lease, created, value, readAt, stoppers } = waiter;
     const queued = this.#keys.queueKey(it, id, priority);
     const held = this.#keys.heldKey(it, id);
     const ops = [remove(queued), put(held, `${dateNow()} ${value}`, toLease(lease))];
     if (lease !== this.#session.leaseId) {
       // `heads`: for clients of earlier revisions
-      const notice = JSON.stringify({ heads: [], granted: created });
-      ops.push(put(this.#bucket.notification(id), notice, toLease(lease)));
+      const notice = { heads: [], granted: created, ...this.#toFollowers(waiter) };
+      ops.push(put(this.#bucket.notification(id), JSON.stringify(notice), toLease(lease)));
     }
     const isOvertaken = this.#keys.above(priority).map((range) => areNoneSince(range, readAt));
     const areStopped = stoppers.map((stopper) =>

@@ -53,6 +53,20 @@ class StepQueue {
     });
   }
 
+  /**
+   * The items of the step after the one that runs, which is removed, if it is of that action.
+   * @template T
+   * @param {(items: T[]) => Promise<void>} action
+   * @returns {T[]}
+   */
+  takeNext(action) {
+    const [, next] = this.#steps;
+    if (next?.action !== action) return [];
+    this.#steps.delete(next);
+    if (this.#last === next) this.#last = undefined;
+    return next.items;
+  }
+
   /** @param {Step} step */
   #add(step) {
     this.#steps.add(step);
