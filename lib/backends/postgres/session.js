@@ -216,6 +216,8 @@ class PostgresSession {
   #deaths;
   /** @type {Map<number, { name: string | undefined, lost: number }>} */
   #watches = new Map();
+  /** They are reported in their order, and a long one is read first. */
+  #events = Promise.resolve();
   /** @type {NodeJS.Timeout[]} */
   #timers = [];
   #validUntil = 0;
@@ -851,7 +853,8 @@ class PostgresSession {
   #onNotification({ channel, payload }) {
     if (channel === this.#eventChannel) {
       // A role with rights on the tables may send anything.
-      void this.#onEvent(payload).catch(() => this.#noteLostEvent());
+      const report = () => this.#onEvent(payload).catch(() => this.#noteLostEvent());
+      this.#events = this.#events.then(report);
       return;
     }
     const [what, number, value, ms] = payload.split(' ');
