@@ -2,6 +2,7 @@
 
 const fc = require('fast-check');
 const { EtcdError } = require('../../lib/backends/etcd/etcd-errors.js');
+const { HELD } = require('../../lib/backends/etcd/name-lock.js');
 const { SessionLost } = require('../../lib/backends/remote/lock-session.js');
 const { NAME, PlayedEtcd, PlayedSession, bucket, turn } = require('../support/played-etcd.js');
 
@@ -25,6 +26,8 @@ async function settle() {
 }
 
 const countOf = (prefix) => [...etcd.keys.keys()].filter((key) => key.startsWith(prefix)).length;
+/** How many hold the lock. @param {PlayedEtcd} store */
+const held = (store) => [...store.keys.keys()].filter((key) => key.startsWith(keys.held)).length;
 const countWaiting = () => [0, 1, 2].map((it) => countOf(keys.listOf(it))).reduce((a, b) => a + b);
 
 describe('a release', () => {
@@ -214,6 +217,20 @@ describe('a request, and the release after it', () => {
     await settle();
     expect(refusals).toBe(2);
     expect(session.notices).toEqual(['granted 1', 'queued 3', 'queued 4', 'ended 1', 'granted 3']);
+  });
+
+  test('if what ends is another request, that one leaves the queue, and the lock stays held', async () => {
+    session.request(1);
+    await settle();
+    other.request(2);
+    await settle();
+    const third = session.request(3);
+    await settle();
+    session.request(4);
+    session.lock.end(third);
+    await settle();
+    expect(session.notices).toEqual(['granted 1', 'queued 3', 'queued 4', 'ended 3']);
+    expect([countOf(keys.held), countWaiting(), other.notices]).toEqual([1, 2, ['queued 2']]);
   });
 
   test('of a lock that another session has stolen says so, and waits', async () => {
@@ -672,5 +689,79 @@ test('in any order of requests and ends, nothing is granted twice or left behind
       expect([...store.keys.keys()].filter((key) => key.startsWith(base))).toEqual([]);
     }),
     { numRuns: 200 },
+  );
+});
+
+/**
+ * Some changes of a session have no answer: it has to find out whether they were made.
+ * @param {any} played  a session
+ * @param {('answer' | 'made' | 'not made')[]} outcomes  of its next changes
+ */
+function loseAnswers(played, outcomes) {
+  const change = played.change.bind(played);
+  played.change = async (compare, success, failure, recover) => {
+    const outcome = outcomes.shift() ?? 'answer';
+    if (outcome === 'answer') return change(compare, success, failure, recover);
+    if (outcome === 'made') await change(compare, success, failure, recover);
+    return (await recover()) ?? change(compare, success, failure, recover);
+  };
+}
+
+test('exclusive requests get the lock in the order of their entries, with lost answers, too', async () => {
+  const action = fc.record({
+    who: fc.integer({ min: 0, max: 2 }),
+    kind: fc.constantFrom('request', 'release', 'request and release', 'request and release'),
+    pauses: fc.integer({ min: 0, max: 3 }),
+  });
+  const outcome = fc.constantFrom('answer', 'answer', 'answer', 'made', 'not made');
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(action, { maxLength: 30 }),
+      fc.array(fc.array(outcome, { maxLength: 20 }), { minLength: 3, maxLength: 3 }),
+      async (actions, outcomes) => {
+        const store = new PlayedEtcd();
+        const sessions = ['7', '8', '9'].map((lease) => new PlayedSession(store, lease));
+        for (const [at, played] of sessions.entries()) loseAnswers(played, [...outcomes[at]]);
+        /** @type {any[][]} */
+        const open = [[], [], []];
+        const all = [];
+        const begin = (who) => {
+          const request = sessions[who].request(all.length + 1);
+          open[who].push(request);
+          all.push(request);
+        };
+        const release = (who) => {
+          const holder = open[who].find(({ phase }) => phase === HELD);
+          if (holder === undefined) return false;
+          holder.grantedAt = BigInt(holder.token);
+          sessions[who].lock.end(holder, undefined);
+          open[who] = open[who].filter((it) => it !== holder);
+          return true;
+        };
+        for (const { who, kind, pauses } of actions) {
+          if (kind !== 'release') begin(who);
+          if (kind !== 'request') release(who);
+          for (let i = 0; i < pauses; i += 1) await turn();
+          expect(held(store)).toBeLessThan(2);
+        }
+        // A grant to its own session in doubt is found by the check that follows (E6).
+        while (open.flat().length > 0) {
+          for (const who of [0, 1, 2]) release(who);
+          expect(held(store)).toBeLessThan(2);
+          await turn();
+        }
+        await settle();
+        for (const { lock } of sessions) lock.close();
+        expect([...store.keys.keys()].filter((key) => key.startsWith(keys.base))).toEqual([]);
+        const enteredAt = (it) => (it.created === '0' ? it.grantedAt : BigInt(it.created));
+        const byEntry = [...all].sort((a, b) => Number(enteredAt(a) - enteredAt(b)));
+        for (const [at, one] of byEntry.slice(1).entries()) {
+          const before = byEntry[at];
+          if (enteredAt(before) === enteredAt(one)) continue; // by id
+          expect(before.grantedAt).toBeLessThan(one.grantedAt);
+        }
+      },
+    ),
+    { numRuns: 100 },
   );
 });

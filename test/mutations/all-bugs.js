@@ -9,6 +9,7 @@ const { BIAS_BUGS } = require('./planted-bias-bugs.js');
 const { PACKAGE_BUGS: JAVASCRIPT_BUGS } = require('./planted-package-bugs.js');
 const { PLATFORM_BUGS } = require('./planted-platform-bugs.js');
 const { WATCH_BUGS } = require('./planted-watch-bugs.js');
+const { ETCD_BUGS } = require('./planted-etcd-bugs.js');
 const { POSTGRES_BUGS } = require('./planted-postgres-bugs.js');
 const { PRIORITY_BUGS } = require('./planted-priority-bugs.js');
 
@@ -25,7 +26,7 @@ const CORE_BUGS = [
   ...PLANTED_BUGS,
 ];
 
-const PACKAGE_BUGS = [...POSTGRES_BUGS, ...JAVASCRIPT_BUGS];
+const PACKAGE_BUGS = [...ETCD_BUGS, ...POSTGRES_BUGS, ...JAVASCRIPT_BUGS];
 
 /** The known mistakes that `npm test -- mutants` plants. */
 const ALL_BUGS = [...PACKAGE_BUGS, ...CORE_BUGS];

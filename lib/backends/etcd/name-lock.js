@@ -124,7 +124,7 @@ const toPriority = ({ extras }) =>
  */
 
 /**
- * What ends together; open: that still wait or hold; held: those that hold; mustServe: the queue is
+ * Requests that end together; open: those that still wait or hold; held: those that hold; mustServe: the queue is
  * served after it.
  * @typedef {{ requests: EtcdRequest[], why: Why, open: EtcdRequest[], held: Set<EtcdRequest>,
  *   mustServe: boolean }} Ending
@@ -482,7 +482,7 @@ class NameLock {
    */
   async #takeEnds() {
     if (this.#heads.length === 0) return [];
-    // The messages that have arrived with that of the request come first.
+    // Messages that have arrived together come first.
     await new Promise((resolve) => setImmediate(resolve));
     return this.#steps.takeNext(this.#endAll);
   }

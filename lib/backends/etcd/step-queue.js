@@ -54,7 +54,7 @@ class StepQueue {
   }
 
   /**
-   * The items of the step after the one that runs, which is removed, if it is of that action.
+   * The items of the next step, which is removed, if it is of that action.
    * @template T
    * @param {(items: T[]) => Promise<void>} action
    * @returns {T[]}

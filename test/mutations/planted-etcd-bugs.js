@@ -1,0 +1,40 @@
+'use strict';
+
+// Mistakes in the hand-off between sessions of etcd. The tests need no cluster.
+
+const tests = ['test/etcd/name-lock.test.js'];
+const file = 'lib/backends/etcd/name-lock.js';
+
+/** @type {import('./planted-bugs.js').PlantedBug[]} */
+const ETCD_BUGS = [
+  {
+    name: 'a grant names the requests that follow, without the first of them',
+    file,
+    from: 'this.#heads.slice(at + 1, at + 1 + MAX_FOLLOWERS)',
+    to: 'this.#heads.slice(at + 2, at + 1 + MAX_FOLLOWERS)',
+    tests,
+  },
+  {
+    name: 'a refused hand-off fails the request that entered with it',
+    file,
+    from: 'if (ending === undefined || !(error instanceof EtcdError)) throw error;',
+    to: 'if (ending !== undefined || !(error instanceof EtcdError)) throw error;',
+    tests,
+  },
+  {
+    name: 'a release that is no hand-off is lost after a request',
+    file,
+    from: '    if (!isReleased) await this.#endAll(ends);\n',
+    to: '',
+    tests,
+  },
+  {
+    name: 'a lock is released when another request ends',
+    file,
+    from: 'const isRelease = ends.length === 1 && ends[0].request === holder',
+    to: 'const isRelease = ends.length === 1 && holder !== undefined',
+    tests,
+  },
+];
+
+module.exports = { ETCD_BUGS };
