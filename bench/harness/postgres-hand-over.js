@@ -30,6 +30,10 @@ function handOverScenario(parties, { perHost = 1, ms, rounds }) {
       [BARE]: of('postgresql-tcp'),
       'a turn passed round by notifications': of('relay-postgres'),
       'the same, the client in a thread': of('threaded-relay-postgres'),
+      'and its row in a table': of('threaded-row-relay-postgres'),
+      'the same, without notifications: a second connection waits for an advisory lock': of(
+        'threaded-row-lock-relay-postgres',
+      ),
       [ETCD]: of('holdfast-etcd'),
     },
     goals: [

@@ -60,4 +60,4 @@ async function open({ directory, name, party }) {
   return { run, close: () => client.end() };
 }
 
-module.exports = { open, serve, whyNot };
+module.exports = { SETTINGS, open, serve, whyNot };
