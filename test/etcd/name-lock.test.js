@@ -219,6 +219,74 @@ describe('a request, and the release after it', () => {
     expect(session.notices).toEqual(['granted 1', 'queued 3', 'queued 4', 'ended 1', 'granted 3']);
   });
 
+  test('in doubt, made, and the new request granted and stolen since: the lock was released', async () => {
+    const first = await holdBefore2();
+    session.changes = [];
+    session.lock.end(first);
+    session.request(4);
+    await settle();
+    session.changes.splice(0).forEach(({ carryOut, resolve }) => resolve(carryOut()));
+    session.changes = undefined;
+    await settle();
+    // Request 2 holds the lock, 3 and 4 wait; the same again for 2, which enters as 5.
+    other.changes = [];
+    other.request(5);
+    other.lock.end(second);
+    await settle();
+    const [{ carryOut, recover, resolve }] = other.changes.splice(0);
+    other.changes = undefined;
+    carryOut();
+    for (const number of [3, 4]) {
+      await settle();
+      session.lock.end(
+        session.ids.find(
+          [...etcd.keys.keys()]
+            .find((it) => it.startsWith(keys.held))
+            .split('/')
+            .at(-1),
+        ),
+      );
+      await settle();
+      expect(session.notices).toContain(`ended ${number}`);
+    }
+    const third = new PlayedSession(etcd, '9');
+    third.request(6, { steal: true });
+    await settle();
+    resolve((await recover()) ?? carryOut());
+    await settle();
+    third.lock.close();
+    expect(other.notices).toContain('ended 2');
+  });
+
+  test('are two changes if the id of the next request, which has gone, is used again', async () => {
+    const first = other.request(1);
+    await settle();
+    const [two, three] = [session.request(2), session.request(3)];
+    await settle();
+    const fourth = new PlayedSession(etcd, '9');
+    fourth.request(4);
+    await settle();
+    other.request(5);
+    await settle();
+    const notices = [];
+    const onNotice = jest
+      .spyOn(session.lock, 'onNotice')
+      .mockImplementation((...it) => notices.push(it));
+    other.lock.end(first);
+    await settle();
+    session.lock.end(three);
+    await settle();
+    onNotice.mockRestore();
+    for (const notice of notices) session.lock.onNotice(...notice);
+    await settle();
+    session.request(6);
+    session.lock.end(two);
+    await settle();
+    fourth.lock.close();
+    expect(session.notices.slice(-2).sort()).toEqual(['ended 2', 'queued 6']);
+    expect(fourth.notices).toEqual(['queued 4', 'granted 4']);
+  });
+
   test('if what ends is another request, that one leaves the queue, and the lock stays held', async () => {
     session.request(1);
     await settle();
@@ -764,4 +832,53 @@ test('exclusive requests get the lock in the order of their entries, with lost a
     ),
     { numRuns: 100 },
   );
+});
+
+describe('a change of priority', () => {
+  /** A loop of changes would not let the test end. */
+  function stopAfter50Changes() {
+    const change = session.change.bind(session);
+    let left = 50;
+    session.change = (...args) => {
+      left -= 1;
+      return left < 0 ? new Promise(() => {}) : change(...args);
+    };
+  }
+
+  test('in doubt that was made, and granted since, is reported', async () => {
+    const first = other.request(1);
+    await settle();
+    session.request(2);
+    await settle();
+    const third = session.request(3);
+    await settle();
+    session.changes = [];
+    session.lock.changePriority(third, 2);
+    await settle();
+    const [{ carryOut, recover, resolve }] = session.changes.splice(0);
+    session.changes = undefined;
+    carryOut();
+    other.lock.end(first);
+    await settle();
+    stopAfter50Changes();
+    resolve((await recover()) ?? carryOut());
+    await settle();
+    expect(session.notices).toContain('granted 3');
+  });
+
+  test('of a request that holds the lock, whose notice is late, comes after its grant', async () => {
+    const first = other.request(1);
+    await settle();
+    session.request(2, shared);
+    const third = session.request(3, shared);
+    await settle();
+    jest.spyOn(session.lock, 'onNotice').mockImplementation(() => {});
+    other.lock.end(first);
+    await settle();
+    stopAfter50Changes();
+    session.lock.changePriority(third, 2);
+    session.lock.reread(); // as after a gap
+    await settle();
+    expect(session.notices.slice(2)).toEqual(['granted 2', 'granted 3']);
+  });
 });

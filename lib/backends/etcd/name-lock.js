@@ -124,8 +124,8 @@ const toPriority = ({ extras }) =>
  */
 
 /**
- * Requests that end together; open: those that still wait or hold; held: those that hold; mustServe: the queue is
- * served after it.
+ * Requests that end together; open: those that still wait or hold; held: those that hold;
+ * mustServe: the queue is served after it.
  * @typedef {{ requests: EtcdRequest[], why: Why, open: EtcdRequest[], held: Set<EtcdRequest>,
  *   mustServe: boolean }} Ending
  */
@@ -517,12 +517,18 @@ class NameLock {
    */
   async #follow(requests, released) {
     this.#session.identify(requests);
+    const [next] = this.#heads;
+    // The next request may have gone, and its id be used again: no change puts and removes a key.
+    if (released !== undefined && requests.some(({ id }) => id === next.id)) {
+      for (const request of requests) this.#session.ids.free(request);
+      return false;
+    }
+    let wasInDoubt = false;
     const compare = this.#keys.below(requests[0].priority).map(isEmpty);
     const puts = requests.map((it) => this.#putQueue(it));
     const isNextUnknown =
       this.#holder !== undefined && this.#heads.length === 0 && !this.#isNameLong;
     const front = isNextUnknown ? this.#front() : [];
-    const [next] = this.#heads;
     const ending = released && toEnding([released], undefined, true);
     const handOff = ending ? [this.#toHandOff(released, next, this.#toRemovals(ending))] : [];
     const ops = [...puts, ...front, ...handOff];
@@ -531,6 +537,7 @@ class NameLock {
       for await (const { found } of this.#findAll(requests)) {
         if (found !== undefined) return { isInDoubt: true, revision: found.revision };
       }
+      wasInDoubt = true; // perhaps all were granted, and stolen
       return undefined;
     });
     // Each of both may still be possible without the other.
@@ -555,7 +562,8 @@ class NameLock {
     }
     if (ending !== undefined) {
       const { revision, responses = [] } = entered;
-      const answers = responses.slice(puts.length);
+      const isHandedOff = responses.at(-1)?.response_txn.succeeded === true;
+      const answers = wasInDoubt && !isHandedOff ? [] : responses.slice(puts.length);
       await this.#onRemoved(ending, this.#onHandOff(next, { revision, answers }));
     }
     return true;
@@ -728,11 +736,26 @@ class NameLock {
       while (request.phase === WAITING && !request.isEnding && request.priority !== priority) {
         const moved = await this.#tryMove(request, priority);
         if (moved.succeeded) await this.#onMoved(request, priority, moved.revision);
-        else this.#update(request, await this.#find(request));
+        else await this.#updateUpTo(request);
       }
     } catch (error) {
       // If the cluster refuses the change, the request keeps its priority.
       if (!(error instanceof EtcdError) || this.#session.isOver) throw error;
+    }
+  }
+
+  /**
+   * Finds the states of a request and of the older ones of its list. It may have moved, and have
+   * been granted before those; and notices of grants may be late.
+   * @param {EtcdRequest} request  whose move was refused
+   */
+  async #updateUpTo(request) {
+    const list = [...this.#waiting[request.priority]];
+    const upTo = list.slice(0, list.indexOf(request) + 1);
+    for await (const { request: it, found } of this.#findAll(upTo)) {
+      const hasLeft = it.phase === WAITING && found?.phase !== WAITING;
+      if (hasLeft) this.#hold(it, found?.revision ?? it.created);
+      this.#update(it, found);
     }
   }
 
