@@ -475,6 +475,7 @@ class DashboardServer {
 /** @typedef {import('./table-options.js').Address & { port: number, interval: number }} Options */
 
 const MAX_PORT = 65_535;
+const ENDINGS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const DEFAULT_INTERVAL_MS = 1_000;
 const MIN_INTERVAL_MS = 100;
 
@@ -482,6 +483,8 @@ const MIN_INTERVAL_MS = 100;
 async function dashboard(options) {
   const manager = openExistingManager(options);
   await manager.query(); // what the table cannot be opened for is said here, not in the page
+  // Before the address is known: a signal would end the process, and leave files of the manager.
+  const ended = Promise.race(ENDINGS.map((signal) => once(process, signal)));
   const address = addressText(options);
   const interval = Math.max(MIN_INTERVAL_MS, options.interval);
   const server = new DashboardServer(manager, { address, interval });
@@ -501,7 +504,7 @@ async function dashboard(options) {
     printLine('Every user with this address can see the locks: keep it secret.');
     printLine('Ctrl-C ends the dashboard.');
   }
-  await Promise.race(['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => once(process, signal)));
+  await ended;
   await server.close();
   manager.close();
 }
