@@ -7,15 +7,13 @@
 const { LOOPBACK } = require('../harness/free-ports.js');
 const { connectAt, whyNot } = require('./postgresql.js');
 const { SETTINGS } = require('./row-postgres.js');
-const { DETAILS, serve: serveRows } = require('./row-relay-postgres.js');
+const { DETAILS, HAND_ON, serve: serveRows } = require('./row-relay-postgres.js');
 
 const SCHEMA = `
   CREATE FUNCTION pass_lock(in_key text, own int, in_number int, in_details text, next int)
   RETURNS text LANGUAGE plpgsql AS $$
   BEGIN
-    PERFORM wait(in_key, own, in_number + 1, in_details);
-    DELETE FROM rows r WHERE r.session = own AND r.number = in_number;
-    UPDATE rows r SET state = 'h' WHERE r.session = next AND r.state = 'w';
+    ${HAND_ON}
     PERFORM pg_advisory_lock(own, in_number + 1), pg_advisory_xact_lock(own, in_number),
       pg_advisory_unlock(own, in_number);
     RETURN NULL;

@@ -11,6 +11,12 @@ const { SETTINGS, serve: serveRows } = require('./row-postgres.js');
 
 const DETAILS = '[1700000000000,"","",null,null]';
 
+/** Of a function in PL/pgSQL. */
+const HAND_ON = `
+    PERFORM wait(in_key, own, in_number + 1, in_details);
+    DELETE FROM rows r WHERE r.session = own AND r.number = in_number;
+    UPDATE rows r SET state = 'h' WHERE r.session = next AND r.state = 'w';`;
+
 const SCHEMA = `
   CREATE FUNCTION wait(in_key text, own int, in_number int, in_details text) RETURNS bigint
   LANGUAGE plpgsql AS $$
@@ -23,9 +29,7 @@ const SCHEMA = `
   CREATE FUNCTION pass(in_key text, own int, in_number int, in_details text, next int) RETURNS text
   LANGUAGE plpgsql AS $$
   BEGIN
-    PERFORM wait(in_key, own, in_number + 1, in_details);
-    DELETE FROM rows r WHERE r.session = own AND r.number = in_number;
-    UPDATE rows r SET state = 'h' WHERE r.session = next AND r.state = 'w';
+    ${HAND_ON}
     PERFORM pg_notify('turn_' || next, '');
     RETURN NULL;
   END $$`;
@@ -65,4 +69,4 @@ async function open({ directory, name, party, parties }) {
   return { run, close: () => client.end() };
 }
 
-module.exports = { DETAILS, open, passesTurns: true, serve, whyNot };
+module.exports = { DETAILS, HAND_ON, open, passesTurns: true, serve, whyNot };
