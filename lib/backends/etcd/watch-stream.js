@@ -220,14 +220,13 @@ class WatchStream {
     if (this.#isOpening || this.#isClosed) return;
     this.#isOpening = true;
     try {
-      const { stream, connection } = await this.#client.openWatchStream();
+      const opening = this.#client.openWatchStream();
+      const { stream, connection } = await opening.finally(() => (this.#isOpening = false));
       this.#connection = connection;
       if (this.#isClosed) stream.cancel();
       else this.#start(stream);
     } catch {
       this.#openLater();
-    } finally {
-      this.#isOpening = false;
     }
   }
 

@@ -873,6 +873,7 @@ class PostgresSession {
       [[text]] = await this.#query(`SELECT ${FUNCTIONS}.event($1)`, [payload.slice(1)]);
     }
     const { type, key, number, mode, token, time, agent, priority, overtakes } = JSON.parse(text);
+    if (this.isOver) return; // its watches continue in the next session
     const name = toName(key);
     for (const [id, watch] of this.#watches) {
       if (watch.name !== undefined && watch.name !== name && toKey(watch.name) !== key) continue;
