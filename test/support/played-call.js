@@ -97,10 +97,15 @@ class PlayedCall {
     if (!this.isCalled && !this.isSettled) this.#endOfWait = what;
   }
 
+  /** Whether its wait is ending: over a broker, a timeout asks for the names of the holders first. */
+  get isGivingUp() {
+    return this.#endOfWait !== undefined && !this.isCalled && !this.isSettled;
+  }
+
   /** The fault of its outcome; undefined: none. */
   fault() {
-    if (this.#endOfWait === undefined || (this.isSettled && !this.isCalled)) return undefined;
-    return `${this.id} waits or is called back after ${this.#endOfWait}`;
+    if (this.#endOfWait === undefined || !this.isCalled) return undefined;
+    return `${this.id} is called back after ${this.#endOfWait}`;
   }
 
   /** As inspect() shows one of its requests that holds a lock. */
