@@ -58,14 +58,15 @@ async function playContest(options, during = async () => {}) {
     const setups = Array.from({ length: perHost }, (__, i) => setupOf(host * perHost + i));
     return start({ peer, ms, setups });
   });
+  const ends = started.map(({ host }) => new Promise((resolve) => host.once('exit', resolve)));
   await Promise.all(started.map(nextMessage));
   const logs = started.map(nextMessage);
   const begin = now() + HEAD_START_NS;
   for (const { send } of started) send(begin);
   const [all] = await Promise.all([Promise.all(logs), during(directory)]);
-  const ends = started.map(({ host }) => new Promise((resolve) => host.once('exit', resolve)));
   for (const { send } of started) send('end');
-  await Promise.all(ends);
+  const codes = await Promise.all(ends);
+  if (codes.some((code) => code !== 0)) throw new Error(`parties ended with ${codes.join()}`);
   return all.flat();
 }
 
