@@ -97,7 +97,7 @@ class PlayedCall {
     if (!this.isCalled && !this.isSettled) this.#endOfWait = what;
   }
 
-  /** Whether its wait is ending: over a broker, a timeout asks for the names of the holders first. */
+  /** Whether its wait is ending: over a broker, a timeout asks who the holders are first. */
   get isGivingUp() {
     return this.#endOfWait !== undefined && !this.isCalled && !this.isSettled;
   }

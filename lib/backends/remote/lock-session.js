@@ -425,11 +425,13 @@ class LockSession {
   }
 
   /**
+   * A request whose lock is lost during its release may end twice.
    * @param {RemoteRequest} request
-   * @param {object} message
+   * @param {object} message  its last one
    */
   #forget(request, message) {
-    if (this.#requests.get(request.number) === request) this.#requests.delete(request.number);
+    if (this.#requests.get(request.number) !== request) return;
+    this.#requests.delete(request.number);
     this.#post(message);
   }
 
