@@ -188,6 +188,7 @@ void StressProgram::End(uint32_t id) {
   if (loss == core::Loss::kUnknown) {
     mine.is_held = false;
     mine.is_leaving = true;
+    mine.is_watching = false;  // else the quiet ends it once more
     mine.until_ns = UINT64_MAX;
     return;
   }
