@@ -7,6 +7,8 @@ const path = require('node:path');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 
 const BINARY = process.env.HOLDFAST_ETCD || 'etcd';
+/** A killed test leaves no member. */
+const WHILE_THIS_LIVES = ['setpriv', '--pdeathsig=KILL'];
 /** The state in Linux of a thread that a signal has stopped. */
 const STOPPED = 'T';
 
@@ -62,7 +64,7 @@ class EtcdMember {
       ...['--initial-cluster', cluster, '--initial-cluster-state', state],
       ...['--log-level', 'error', '--logger', 'zap', ...this.extra],
     ];
-    const [program, ...rest] = [...this.launch, BINARY, ...words];
+    const [program, ...rest] = [...this.launch, ...WHILE_THIS_LIVES, BINARY, ...words];
     this.#child = spawn(program, rest, {
       stdio: 'ignore',
       env: { ...process.env, ETCD_UNSUPPORTED_ARCH: process.arch },

@@ -50,6 +50,9 @@ const ON_SMALL_DISK = `
   mkdir disk && mount -t tmpfs -o mode=755,size="$1" none disk && cp -a data disk &&
   mount --bind disk/data data && echo ready && exec sleep infinity`;
 
+/** A killed test leaves no server. */
+const WHILE_THIS_LIVES = ['setpriv', '--pdeathsig=KILL'];
+
 /** The calls that begin and end a backup, before version 15 and since. */
 const BACKUP_CALLS = {
   old: ["pg_start_backup('standby', true, false)", 'pg_stop_backup(false, true)'],
@@ -219,14 +222,16 @@ class PostgresServer {
     const server = [path.join(programs(), 'postgres'), '-D', this.data, '-p', String(this.port)];
     if (this.#diskBytes !== undefined) await this.#mountDisk(this.#diskBytes);
     const inside = ['nsenter', '--mount', `--target=${this.#diskShell?.pid}`];
-    const asOwner = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-    const hasDisk = this.#diskShell !== undefined;
-    const isInside = hasDisk || this.#machine !== undefined;
-    const launch = [...(this.#machine?.launch ?? []), ...(hasDisk ? inside : [])];
-    const [command, ...rest] = isInside ? [...launch, ...asOwner, ...server] : server;
+    const asOwner = uid === undefined ? [] : [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
+    const [command, ...rest] = [
+      ...(this.#machine?.launch ?? []),
+      ...(this.#diskShell === undefined ? [] : inside),
+      ...WHILE_THIS_LIVES,
+      ...asOwner,
+      ...server,
+    ];
     for (;;) {
       const child = spawn(command, [...rest, ...words], {
-        ...(isInside ? {} : this.#ids),
         cwd: this.#directory,
         stdio: ['ignore', 'ignore', 'pipe'],
       });
