@@ -14,6 +14,7 @@ const locks = openLockManager({ bucket: 'process' });
 let isStopped = false;
 let ran = 0;
 let reportAt = Infinity;
+process.once('disconnect', () => process.exit()); // its test was killed
 process.on('message', (message) => {
   if (message === 'stop') isStopped = true;
   else reportAt = ran + message.run;

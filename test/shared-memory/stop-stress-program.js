@@ -67,6 +67,7 @@ async function beBusy() {
 }
 
 const workers = isBusy ? [beBusy()] : Array.from({ length: inFlight }, witness);
+process.once('disconnect', () => process.exit()); // its test was killed
 process.on('message', async () => {
   isEnding = true;
   await Promise.all(workers);

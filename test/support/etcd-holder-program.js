@@ -6,6 +6,7 @@
 const { openLockManager } = require('../../lib/index.js');
 
 const [url, ...names] = process.argv.slice(2);
+process.once('disconnect', () => process.exit()); // its test was killed
 process.on('message', () => process.exit());
 for (const name of names) {
   openLockManager({ url }).request(name, () => {

@@ -20,6 +20,7 @@ async function visit(index, { token, mode }) {
   resource.report('end', { id: call.id, isWell: true });
 }
 
+process.once('disconnect', () => process.exit()); // its test was killed
 process.on('message', () => process.exit());
 for (let index = 0; index < requests; index += 1) {
   locks.request(name, (lock) => visit(index, lock));
