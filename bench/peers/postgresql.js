@@ -9,8 +9,9 @@ const { LOOPBACK, freePorts } = require('../harness/free-ports.js');
 
 const DEBIAN = '/usr/lib/postgresql';
 
-/** The folder of the newest server's programs; Debian does not put them on the path. */
+/** The folder of the server's programs: HOLDFAST_POSTGRES, or Debian's newest. */
 function programs() {
+  if (process.env.HOLDFAST_POSTGRES) return process.env.HOLDFAST_POSTGRES;
   const versions = fs.existsSync(DEBIAN) ? fs.readdirSync(DEBIAN) : [];
   const newest = versions.sort((a, b) => Number(b) - Number(a))[0];
   return newest === undefined ? '' : path.join(DEBIAN, newest, 'bin');
