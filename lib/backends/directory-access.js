@@ -154,6 +154,17 @@ function networkOf(file) {
 }
 
 /**
+ * The same for sockets, which lead to no process of another machine: there, a living broker would
+ * be taken for dead. FUSE may be the local file system of a container (fuse-overlayfs); over a
+ * network it rarely has sockets.
+ * @param {string} file
+ */
+function networkWithoutSockets(file) {
+  const network = networkOf(file);
+  return network === 'FUSE' ? undefined : network;
+}
+
+/**
  * The access to a directory of buckets, as its owner, group and mode say.
  * @param {{ uid: number, gid: number, mode: number }} directory  what stat() says of it
  * @returns {Access | string} a string: why this user must not use it, and what to do
@@ -192,6 +203,7 @@ module.exports = {
   isMember,
   NETWORK_FILE_SYSTEMS,
   networkOf,
+  networkWithoutSockets,
   PRIVATE,
   SHARED_DIRECTORY,
   SHARED_FILE,

@@ -12,6 +12,7 @@ const path = require('node:path');
 const { createRequire } = require('node:module');
 const { openLockManager } = require('holdfast');
 const {
+  brokerFolder,
   bucketExists,
   bucketsIn,
   clusterUrl,
@@ -35,7 +36,11 @@ const {
   octal,
 } = require('./shared-directory.js');
 const { groupText, groupWithId, userName } = require('./users-and-groups.js');
-const { accessOf, isKnownMember } = require('../backends/directory-access.js');
+const {
+  accessOf,
+  isKnownMember,
+  networkWithoutSockets,
+} = require('../backends/directory-access.js');
 const { isGone } = require('../locks/process-facts.js');
 const { readProcessReport } = require('../process-report.js');
 const { printable } = require('./printable.js');
@@ -118,6 +123,23 @@ function checkNetwork(directory) {
     fault(
       `${directory} is on ${network}: its memory is not shared between machines`,
       'use a directory in /dev/shm; for several machines use postgres:// or etcd://',
+    ),
+  ];
+}
+
+/**
+ * @param {Address} options
+ * @returns {Finding[]}
+ */
+function checkBrokerDirectory(options) {
+  const folder = brokerFolder(options);
+  const directory = folder && path.dirname(folder);
+  const network = directory && networkWithoutSockets(directory);
+  if (!network) return [];
+  return [
+    fault(
+      `${directory} is on ${network}: its sockets lead to no other machine`,
+      'use a directory on a local file system; for several machines use postgres:// or etcd://',
     ),
   ];
 }
@@ -941,7 +963,7 @@ const MAX_PID = 2 ** 22;
 async function examine(options) {
   const findings = isSharedMemory(options)
     ? [...checkNativePart(), ...checkDirectory(options)]
-    : [noted(`locks of ${addressText(options)}`)];
+    : [noted(`locks of ${addressText(options)}`), ...checkBrokerDirectory(options)];
   const cluster = clusterUrl(options);
   if (cluster !== undefined) {
     const check = /^etcd/i.test(cluster) ? checkEtcd : checkPostgres;

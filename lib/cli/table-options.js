@@ -6,7 +6,12 @@ const { fileURLToPath } = require('node:url');
 const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
 const { isBucketName, toBucketName, userOfMachine } = require('../backends/bucket-directory.js');
-const { accessOf, isMember, networkOf } = require('../backends/directory-access.js');
+const {
+  accessOf,
+  isMember,
+  networkOf,
+  networkWithoutSockets,
+} = require('../backends/directory-access.js');
 const { shownUrl } = require('../backends/shown-url.js');
 const { lazy } = require('../lazy.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
@@ -313,15 +318,16 @@ function whyNoAccess(found) {
 /**
  * Refuses a directory that no bucket of this user can be in: there "no bucket" would be no answer.
  * @param {string} directory
+ * @param {typeof networkOf} [networkBelow]  a file system that no bucket can be on
  */
-function checkDirectory(directory) {
+function checkDirectory(directory, networkBelow = networkOf) {
   if (!path.isAbsolute(directory)) {
     throw new CommandError(`HOLDFAST_DIR is not absolute: ${directory}`, EXIT_STATUS.usage);
   }
   const found = tryRead((file) => statSync(file), directory);
   if (found === undefined) return;
   if (!found.isDirectory()) throw new CommandError(`${directory} is not a directory`);
-  const network = networkOf(directory); // first: an NFS server can take the rights of root away
+  const network = networkBelow(directory); // first: NFS can take the rights of root away
   const why =
     network === undefined ? whyNoAccess(found) : `is on a network file system, ${network}`;
   if (why === undefined) return;
@@ -340,7 +346,7 @@ function bucketExists(address) {
     try {
       return tryRead(lstatSync, folder) !== undefined;
     } catch (error) {
-      checkDirectory(path.dirname(folder)); // it may be one of other users
+      checkDirectory(path.dirname(folder), networkWithoutSockets); // it may be one of other users
       throw error;
     }
   }
@@ -439,6 +445,7 @@ function openExistingManager(address) {
 
 module.exports = {
   addAddressOptions,
+  brokerFolder,
   bucketExists,
   bucketsIn,
   checkDirectory,

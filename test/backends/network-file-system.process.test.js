@@ -116,5 +116,13 @@ describeWithPreload('file-system', 'a network file system', (library) => {
     expect(ofTool(NFS, 'doctor').stdout).toMatch(/^FAIL .* is on NFS: /m);
     expect(ofTool(NFS, 'doctor').stdout).not.toMatch(/usermod/);
     expect(ofTool(TMPFS, 'doctor').stdout).toMatch(/usermod/);
+    const ofBroker = (type, command) =>
+      runOn(type, [TOOL, command, '--url', `broker://${directory}`], as(STRANGER));
+    expect(ofBroker(NFS, 'ls').stderr).toMatch(/ is on a network file system, NFS/);
+    expect(ofBroker(NFS, 'doctor').stdout).toMatch(/^FAIL .* is on NFS: its sockets/m);
+    for (const type of [FUSE, TMPFS]) {
+      expect(ofBroker(type, 'ls').stderr).toMatch(/ is shared with group /);
+      expect(ofBroker(type, 'doctor').stdout).not.toMatch(/ is on /);
+    }
   });
 });

@@ -7,7 +7,7 @@ const { otherDirectoryText, toBucketName, userOfMachine } = require('../bucket-d
 const {
   accessOf,
   hasAccessList,
-  networkOf,
+  networkWithoutSockets,
   PRIVATE,
   SHARED_DIRECTORY,
   shownMode,
@@ -145,14 +145,12 @@ const removedMeanwhile = (directory) =>
   withCause(refused(directory, 'it was removed just now'), { code: 'ENOENT' });
 
 /**
- * A socket on a network file system leads to no process of another machine: there, a living broker
- * would be taken for dead. First of all: an NFS server can take the rights of root away. FUSE may
- * be the local file system of a container (fuse-overlayfs); over a network it rarely has sockets.
+ * First of all: an NFS server can take the rights of root away.
  * @param {string} directory
  */
 function checkFileSystem(directory) {
-  const network = networkOf(directory);
-  if (network === undefined || network === 'FUSE') return;
+  const network = networkWithoutSockets(directory);
+  if (network === undefined) return;
   const why = 'whose sockets lead to no other machine: choose a directory on a local file system';
   throw refused(directory, `it is on a network file system, ${network}, ${why}`);
 }
