@@ -46,6 +46,9 @@ function toOwnSnapshot({ held, pending }) {
  * @property {NodeJS.Timeout} [timer]
  */
 
+/** A session may be invalid for a moment, on a busy machine or between two: so often in a row. */
+const CHECKS = 10;
+
 /** Calls of the session's thread, each with a number, and the promises that its answers settle. */
 class SessionRpc {
   /** @type {Map<number, PendingRpc>} */
@@ -92,18 +95,20 @@ class SessionRpc {
     });
   }
 
-  /** The answer of a session that is valid may take longer. @param {number} id */
-  #limit(id) {
+  /**
+   * The answer of a session that is valid may take longer.
+   * @param {number} id
+   * @param {number} [misses]  the last checks, which have found none
+   */
+  #limit(id, misses = 0) {
     const pending = this.#open.get(id);
     if (pending === undefined) return;
     pending.timer = setTimeout(() => {
-      if (this.#hasSession()) {
-        this.#limit(id);
-      } else {
-        this.#take(id);
-        pending.reject(this.#unanswered());
-      }
-    }, this.#maxAnswerMs).unref();
+      const count = this.#hasSession() ? 0 : misses + 1;
+      if (count < CHECKS) return this.#limit(id, count);
+      this.#take(id);
+      pending.reject(this.#unanswered());
+    }, this.#maxAnswerMs / CHECKS).unref();
   }
 
   /**
@@ -633,4 +638,4 @@ class RemoteBackend {
   }
 }
 
-module.exports = { RemoteBackend };
+module.exports = { RemoteBackend, SessionRpc };

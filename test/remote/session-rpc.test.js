@@ -1,0 +1,44 @@
+'use strict';
+
+const { SessionRpc } = require('../../lib/backends/remote/backend.js');
+
+const CHECKS = 10;
+
+/**
+ * Looks, one after the other, whether there is a valid session; `onLook` gives what is found.
+ * @param {(looks: number) => boolean} onLook
+ */
+function open(onLook) {
+  let looks = 0;
+  const posted = [];
+  const cluster = {
+    server: 'The server',
+    findReason: () => undefined,
+    hasSession: () => onLook((looks += 1)),
+    maxAnswerMs: 2 * CHECKS,
+  };
+  const rpc = new SessionRpc(
+    (message) => posted.push(message),
+    () => {},
+    cluster,
+  );
+  return { rpc, answer: (value) => rpc.onReply({ ...posted[0], value, error: undefined }) };
+}
+
+test('a call whose session is invalid for moments waits for its answer', async () => {
+  const { rpc, answer } = open((looks) => {
+    if (looks === 3 * CHECKS) answer('here');
+    return looks % CHECKS === 0;
+  });
+  expect(await rpc.call({ type: 'status' })).toBe('here');
+});
+
+test('a call without a session fails after so many looks', async () => {
+  let last = 0;
+  const { rpc } = open((looks) => {
+    last = looks;
+    return false;
+  });
+  await expect(rpc.call({ type: 'status' })).rejects.toMatchObject({ name: 'InvalidStateError' });
+  expect(last).toBe(CHECKS);
+});
