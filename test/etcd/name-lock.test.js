@@ -802,6 +802,39 @@ test('exclusive requests get the lock in the order of their entries, with lost a
   );
 });
 
+describe('the lease of the overtakes', () => {
+  const waits = (priority) => ({ extras: { priority } });
+  const gone = new EtcdError(5, 'etcdserver: requested lease not found', 'a member');
+  beforeEach(async () => {
+    other.request(1);
+    await settle();
+    other.request(2, waits('background'));
+    await settle();
+    let lease = '98';
+    session.lastingLease = async () => lease;
+    const change = session.change.bind(session);
+    session.change = async (...args) => {
+      if (!JSON.stringify(args).includes('"lease":"98"')) return change(...args);
+      lease = '99'; // as a session does
+      throw gone;
+    };
+  });
+
+  test('was revoked: a request that overtakes enters with the next one', async () => {
+    session.request(3, waits('user-blocking'));
+    await settle();
+    expect(session.notices).toEqual(['queued 3']);
+  });
+
+  test('was revoked: a request that overtakes moves with the next one', async () => {
+    const third = session.request(3, waits('background'));
+    await settle();
+    session.lock.changePriority(third, 2);
+    await settle();
+    expect([session.notices, third.priority]).toEqual([['queued 3'], 2]);
+  });
+});
+
 describe('a change of priority', () => {
   /** A loop of changes would not let the test end. */
   function stopAfter50Changes() {

@@ -658,10 +658,10 @@ class NameLock {
           : [isQueueSame];
       const entry = await this.#toEntry(state);
       const op = isFree ? this.#putHeld(request) : this.#putQueue(request, entry.behind);
-      const answer = await this.#session.change(
-        [...compare, ...entry.compare],
+      const answer = await this.#changeOrder(
+        entry,
+        compare,
         [op, ...entry.ops, nested(holder, [])],
-        [],
         () => this.#find(request),
       );
       const { phase = isFree ? HELD : WAITING, succeeded, responses } = answer;
@@ -728,6 +728,23 @@ class NameLock {
   }
 
   /**
+   * The lease of the overtakes may have been revoked: the next attempt has a new one.
+   * @param {{ compare: object[], ops: object[] }} entry  see #toEntry()
+   * @param {object[]} compare
+   * @param {object[]} ops  with those of the entry
+   * @param {() => Promise<any>} recover
+   */
+  async #changeOrder(entry, compare, ops, recover) {
+    try {
+      return await this.#session.change([...compare, ...entry.compare], ops, [], recover);
+    } catch (error) {
+      const isRevoked = error instanceof EtcdError && error.isLeaseGone;
+      if (!isRevoked || entry.ops.length === 0) throw error;
+      return { succeeded: false };
+    }
+  }
+
+  /**
    * @param {EtcdRequest} request
    * @param {number} priority
    */
@@ -765,20 +782,20 @@ class NameLock {
    * @returns {Promise<{ succeeded: boolean, revision: string }>}
    */
   async #tryMove(request, priority) {
-    const { behind, compare, ops } = await this.#toEntry(await this.#readState(priority));
+    const entry = await this.#toEntry(await this.#readState(priority));
     const from = this.#queueKey(request);
     const to = this.#keys.queueKey(request.class, request.id, priority);
-    const value = request.valueBehind(behind, priority);
+    const value = request.valueBehind(entry.behind, priority);
     // It is tried again if it is not there: perhaps it was granted.
     const recover = async () => {
       const { responses } = await this.#session.read([get(to)]);
       const [moved] = keyValuesOf(responses[0]);
       return moved && { succeeded: true, revision: moved.create_revision };
     };
-    return this.#session.change(
-      [isCreatedAt(from, request.created), ...compare],
-      [remove(from), put(to, value, this.#session.lease), ...ops],
-      [],
+    return this.#changeOrder(
+      entry,
+      [isCreatedAt(from, request.created)],
+      [remove(from), put(to, value, this.#session.lease), ...entry.ops],
       recover,
     );
   }
