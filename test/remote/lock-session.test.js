@@ -10,7 +10,7 @@ test('a lock that is lost during its release is reported once, with the loss', a
     isOver: false,
     open: async () => {},
     enter: (request) => host.onGranted(request, '7'),
-    // As an engine that is told of the loss before the answer to the release.
+    // As an engine whose server reports the loss before it answers the release.
     leave(request) {
       host.onLeft(request, 'stolen');
       host.onLeft(request, undefined);

@@ -5,16 +5,16 @@ const { SessionRpc } = require('../../lib/backends/remote/backend.js');
 const CHECKS = 10;
 
 /**
- * Looks, one after the other, whether there is a valid session; `onLook` gives what is found.
- * @param {(looks: number) => boolean} onLook
+ * Checks, one after the other, whether there is a valid session; `onCheck` gives what is found.
+ * @param {(checks: number) => boolean} onCheck
  */
-function open(onLook) {
-  let looks = 0;
+function open(onCheck) {
+  let checks = 0;
   const posted = [];
   const cluster = {
     server: 'The server',
     findReason: () => undefined,
-    hasSession: () => onLook((looks += 1)),
+    hasSession: () => onCheck((checks += 1)),
     maxAnswerMs: 2 * CHECKS,
   };
   const rpc = new SessionRpc(
@@ -26,17 +26,17 @@ function open(onLook) {
 }
 
 test('a call whose session is invalid for moments waits for its answer', async () => {
-  const { rpc, answer } = open((looks) => {
-    if (looks === 3 * CHECKS) answer('here');
-    return looks % CHECKS === 0;
+  const { rpc, answer } = open((checks) => {
+    if (checks === 3 * CHECKS) answer('here');
+    return checks % CHECKS === 0;
   });
   expect(await rpc.call({ type: 'status' })).toBe('here');
 });
 
-test('a call without a session fails after so many looks', async () => {
+test('a call without a session fails after so many checks', async () => {
   let last = 0;
-  const { rpc } = open((looks) => {
-    last = looks;
+  const { rpc } = open((checks) => {
+    last = checks;
     return false;
   });
   await expect(rpc.call({ type: 'status' })).rejects.toMatchObject({ name: 'InvalidStateError' });

@@ -731,7 +731,7 @@ class NameLock {
    * The lease of the overtakes may have been revoked: the next attempt has a new one.
    * @param {{ compare: object[], ops: object[] }} entry  see #toEntry()
    * @param {object[]} compare
-   * @param {object[]} ops  with those of the entry
+   * @param {object[]} ops  which include the entry's
    * @param {() => Promise<any>} recover
    */
   async #changeOrder(entry, compare, ops, recover) {
