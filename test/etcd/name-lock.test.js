@@ -527,6 +527,25 @@ test('a waiter behind another one watches the place of that one', async () => {
   expect(other.watched[0].key).toBe(keys.queueKey('x', second.id));
 });
 
+test.each(['a place ahead', 'the lock'])('a waiter watches %s from its check on', async (what) => {
+  session.request(1);
+  await settle();
+  if (what === 'a place ahead') session.request(2);
+  await settle();
+  other.request(3);
+  await settle();
+  const checkedAt = etcd.revision;
+  const { add } = other.watches;
+  other.watches.add = (watched) => {
+    session.request(4); // after the check, and before the cluster has the watch
+    return add(watched);
+  };
+  while (other.watched.length === 0) await turn();
+  await settle();
+  expect(other.watched[0].from).toBe(String(checkedAt + 1));
+  expect(etcd.revision).toBeGreaterThan(checkedAt);
+});
+
 describe('a steal', () => {
   test('by a request of the same session: the holder loses the lock first', async () => {
     session.request(1);

@@ -14,6 +14,7 @@ const { MAX_BATCH, sliceWhile, StepQueue } = require('./step-queue.js');
 const {
   areNoneSince,
   countOf,
+  following,
   get,
   getAll,
   getNewestBefore,
@@ -150,8 +151,13 @@ const MIN_HEADS = 4;
 const MAX_HEADS = 1_000;
 /** In a queue of more requests, a read would hold up the other changes of its transaction. */
 const LONG_QUEUE = 1_000;
-/** After this time a waiter checks its blocker. */
-const CHECK_AFTER_MS = 200;
+/**
+ * After this time a waiter checks its blocker. In a queue that moves, each check would slow the
+ * hand-offs, and so make more requests wait for so long.
+ */
+const CHECK_AFTER_MS = 1_000;
+/** So long the session that has ended a blocker has to serve the queue. */
+const SERVE_WITHIN_MS = 200;
 /** Between two tries if the cluster has no room for a grant, on average. */
 const NO_ROOM_MS = 1_000;
 /** The lease, the comparisons and the frame of a key in a transaction. */
@@ -1284,24 +1290,24 @@ class NameLock {
     if (request === undefined) return this.#unwatch(priority);
     const { blocker, front } = await this.#findBlocker(request);
     if (request.phase !== WAITING) return this.#checkLater();
-    // When the watch has become ready, the next check follows.
     if (blocker !== undefined) {
       if (this.#watches[priority]?.key !== blocker.key) this.#watchFor(blocker, priority);
     } else if ((await this.#serveIfPossible(front)) && waiting.has(request)) {
-      this.#checkLater(); // a steal may have been faster than the grant
+      this.#checkLater(SERVE_WITHIN_MS); // a steal may have been faster than the grant
     }
   }
 
   /**
    * The request ahead of it in its list, otherwise the queue or the holders.
    * @param {EtcdRequest} request  the first of its session that waits with its priority
-   * @returns {Promise<{ blocker?: { key: string, end?: string }, front?: Answer }>} no blocker:
-   *   nothing is in its way, or it does not wait; front: see #serve()
+   * @returns {Promise<{ blocker?: { key: string, end?: string, from: string }, front?: Answer }>}
+   *   no blocker: nothing is in its way, or it does not wait; from: the revision after the read;
+   *   front: see #serve()
    */
   async #findBlocker(request) {
     const { held, queue } = this.#keys;
     const { created, priority } = request;
-    const { responses } = await this.#session.read([
+    const { revision, responses } = await this.#session.read([
       ...this.#readOwn(request),
       getNewestBefore(this.#keys.listOf(priority), created),
     ]);
@@ -1311,18 +1317,19 @@ class NameLock {
       return {};
     }
     const [ahead] = keyValuesOf(responses[2]);
-    if (ahead !== undefined) return { blocker: { key: textOf(ahead.key) } };
+    if (ahead !== undefined)
+      return { blocker: { key: textOf(ahead.key), from: following(revision) } };
     const front = await this.#session.read(this.#front());
     const { heads, holders } = this.#toFront(front);
     // This request is the first of its list; another list may have the first one.
-    if (heads.length > 0 && heads[0].priority !== priority) return { blocker: queue };
+    const from = following(front.revision);
+    if (heads.length > 0 && heads[0].priority !== priority) return { blocker: { ...queue, from } };
     if (isGrantable(request, holders)) return { front };
-    return { blocker: { key: held, end: endOf(held) } };
+    return { blocker: { key: held, end: endOf(held), from } };
   }
 
   /**
-   * From now on; then a check follows that finds what happened before.
-   * @param {{ key: string, end?: string }} blocker
+   * @param {{ key: string, end?: string, from: string }} blocker
    * @param {number} priority  of those that it blocks
    */
   #watchFor(blocker, priority) {
@@ -1330,11 +1337,10 @@ class NameLock {
     const subscription = this.#session.watches.add({
       ...blocker,
       only: 'removals',
-      onEvents: () => this.#checkLater(), // the session that has ended it serves the queue
+      onEvents: () => this.#checkLater(SERVE_WITHIN_MS),
       onGap: () => this.#checkLater(0),
     });
     this.#watches[priority] = { key: blocker.key, cancel: subscription.cancel };
-    void subscription.ready.then(() => this.#checkLater(0));
   }
 
   /** @param {number} priority */
