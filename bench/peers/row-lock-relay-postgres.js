@@ -4,6 +4,7 @@
 // of the party before it, in place of a notification: each pass has its own lock, which is freed
 // when its call has become visible.
 
+const { setTimeout: pause } = require('node:timers/promises');
 const { LOOPBACK } = require('../harness/free-ports.js');
 const { connectAt, whyNot } = require('./postgresql.js');
 const { SETTINGS } = require('./row-postgres.js');
@@ -42,7 +43,14 @@ async function open({ directory, name, party, parties }) {
   await client.query(SETTINGS);
   await client.query('SELECT pg_advisory_lock($1, $2)', [party, number]);
   await client.query({ ...wait, values: [name, party, number, DETAILS] });
+  // A lock that its party has not taken yet would pass a turn that there is not.
+  const untilAllAreThere = async () => {
+    const text = 'SELECT count(DISTINCT session)::int FROM rows';
+    while ((await client.query({ text, rowMode: 'array' })).rows[0][0] < parties) await pause(5);
+  };
+  let areAllThere;
   const run = async (section) => {
+    await (areAllThere ??= untilAllAreThere());
     // The first party begins: its first turn needs no pass.
     const passes = party === 0 ? number - 1 : number;
     if (passes > 0) await waiter.query({ ...turn, values: [before, passes] });
