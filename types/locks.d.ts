@@ -391,8 +391,8 @@ export declare class LockManager {
    * whose callback has not run yet, and while the part of the table with its name cannot be read: a
    * process is stopped inside, or has died inside and the background thread has yet to repair it.
    * @throws TypeError without a name, DOMException `InvalidStateError` after {@link
-   *   LockManager.close}, and what the bucket cannot be opened for; over etcd `InvalidStateError`
-   *   also where no answer comes for a TTL, ten seconds at least.
+   *   LockManager.close}, and what the bucket cannot be opened for; over a broker, PostgreSQL and
+   *   etcd `InvalidStateError` also without an answer for ten seconds, or a TTL if that is longer.
    */
   isLocked(name: string): boolean;
 
@@ -519,8 +519,9 @@ export interface OpenLockManagerOptions {
    */
   callSites?: boolean | undefined;
   /**
-   * Size limit in bytes of a bucket that is created. An existing bucket keeps its capacity; if that
-   * is another one, a process warning (`HOLDFAST_CAPACITY`) says so.
+   * Size limit in bytes of a bucket that is created: 1 MiB to 16 GiB, a multiple of 4,096. With
+   * another number each request rejects with a TypeError. An existing bucket keeps its capacity; if
+   * that is another one, a process warning (`HOLDFAST_CAPACITY`) says so.
    * @defaultValue 67_108_864: 64 MiB, of which only what is used takes memory
    */
   capacity?: number | undefined;
@@ -533,8 +534,8 @@ export interface OpenLockManagerOptions {
   directory?: string | undefined;
   /**
    * The address of the locks: `shm:`, `broker:` (both with a directory if it is not the default,
-   * as in `broker:///srv/locks`), `local:`, or `etcd:` with hosts. Processes share locks if their
-   * URLs name the same address.
+   * as in `broker:///srv/locks`), `local:`, or `postgres:`, `etcd:` or `etcds:` (TLS) with hosts.
+   * Processes share locks if their URLs name the same address.
    * @defaultValue `HOLDFAST_URL`; without that `shm:` on Linux and `broker:` elsewhere
    */
   url?: string | undefined;

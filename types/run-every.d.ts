@@ -61,7 +61,7 @@ export interface RunEveryOptions {
   /**
    * The record of runs: a {@link RunStore}, or the absolute path of a file for this job alone.
    * @defaultValue a file beside the lock table, which the next boot of the machine removes; in
-   * memory for `local:`. Required for `etcd:` and for a backend of your own.
+   * memory for `local:`. Required for `postgres:`, `etcd:` and a backend of your own.
    */
   store?: string | RunStore | undefined;
 }

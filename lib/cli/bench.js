@@ -7,6 +7,7 @@ const { setImmediate: nextTurn } = require('node:timers/promises');
 const { mkdtempSync, rmSync } = require('node:fs');
 const { cpus, tmpdir } = require('node:os');
 const path = require('node:path');
+const { Option } = require('commander');
 const { openLockManager } = require('holdfast');
 const { colors, printLine, toJson } = require('./output.js');
 const { toMilliseconds } = require('./seconds.js');
@@ -312,11 +313,10 @@ function add(program) {
   return program
     .command('bench')
     .description('measure on this machine, for about a minute: requests, hand-offs, deaths')
-    .option(
-      '--seconds <seconds>',
-      'for each figure',
-      toMilliseconds,
-      DEFAULT_SECONDS * MS_PER_SECOND,
+    .addOption(
+      new Option('--seconds <seconds>', 'for each figure')
+        .default(DEFAULT_SECONDS * MS_PER_SECOND, String(DEFAULT_SECONDS))
+        .argParser(toMilliseconds),
     )
     .option('--json', 'one JSON object per figure')
     .action(bench);

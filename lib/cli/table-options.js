@@ -63,7 +63,7 @@ function addAddressOptions(command) {
     .option('--bucket <name>', "the bucket (default: 'default')")
     .option(
       '--directory <path>',
-      'directory of the buckets (default: $HOLDFAST_DIR or /dev/shm)',
+      'directory of the buckets (default: $HOLDFAST_DIR or /dev/shm/holdfast-UID)',
       toPath,
     )
     .option('--url <url>', 'URL of the locks (default: $HOLDFAST_URL)');

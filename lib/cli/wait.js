@@ -14,7 +14,7 @@ const { toMilliseconds } = require('./seconds.js');
 async function wait(name, options) {
   const isFree = await becomesFree(name, options);
   if (options.json) printLine(toJson({ name, isFree }));
-  else if (!isFree) note(`'${printable(name)}' is still held`);
+  else if (!isFree) note(`'${printable(name)}' was not seen free in time`);
   if (!isFree) process.exitCode = EXIT_STATUS.no;
 }
 
