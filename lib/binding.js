@@ -136,9 +136,12 @@ const SUPPORTED_PLATFORMS = ['linux'];
 /** Runtimes with Node-API but without Node's event loop: the addon would end their process. */
 const OTHER_RUNTIMES = { bun: 'Bun', deno: 'Deno' };
 
+/** The first libuv with `uv_metrics_info()`, which the native part calls: of Node 20.3. */
+const MIN_LIBUV = [1, 45];
+
 /**
  * Bun and Deno load the addon and then abort, in `dlopen` or at the first use of the event loop,
- * where JavaScript cannot catch an error. So this throws first.
+ * where JavaScript cannot catch an error. So does Node 20.2. So this throws first.
  * @param {Record<string, string | undefined>} versions
  */
 function refuseOtherRuntimes(versions) {
@@ -149,6 +152,13 @@ function refuseOtherRuntimes(versions) {
       `${name} cannot load the native part, which needs the event loop of Node.js.`,
     );
   }
+  const [major, minor] = (versions.uv ?? '').split('.').map(Number);
+  if (major > MIN_LIBUV[0] || (major === MIN_LIBUV[0] && minor >= MIN_LIBUV[1])) return;
+  throw new BindingError(
+    'ERR_HOLDFAST_RUNTIME',
+    `the native part needs Node.js 20.3 or newer, with libuv ${MIN_LIBUV.join('.')} or newer. ` +
+      `This is Node.js ${versions.node} with libuv ${versions.uv}.`,
+  );
 }
 
 /** @param {Machine} machine */

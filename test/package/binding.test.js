@@ -127,6 +127,7 @@ test('a failure is not kept: the next call looks again', () => {
 test.each([
   ['Bun', { node: '26.3.0', bun: '1.4.5' }],
   ['Deno', { node: '26.3.0', deno: '2.9.6' }],
+  ['Node.js 20.2.0 with libuv 1.44.2', { node: '20.2.0', uv: '1.44.2' }],
 ])('%s is refused before the addon is touched, with what to do', (name, versions) => {
   plant('build', 'Release', 'holdfast.node');
   const error = failure({ versions });
