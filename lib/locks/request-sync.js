@@ -144,14 +144,16 @@ class SyncRequest {
     if (outcome === GRANTED) return true;
     const answer = outcome === MISSED ? 'missed' : this.#waitUntilDecided();
     if (answer === 'granted') return true;
+    // Whether the request was answered is not known after its end.
+    const silence = answer === 'timeout' ? backend.silenceOf?.(this) : undefined;
     if (answer !== 'missed') backend.cancel(this, answer === 'timeout');
     this.#isRequested = false;
     if (answer === 'missed' && !this.ifAvailable) throw tooManyPending(this);
     if (answer === 'missed') return false;
     if (answer === 'timeout') {
-      const holders = findHoldersSync(backend, this.name);
-      const silence = backend.silenceOf?.(this);
-      throw timeoutError(describeTimeout(this.name, timeout, holders, silence));
+      const holders = silence === undefined ? findHoldersSync(backend, this.name) : [];
+      const reason = silence ?? backend.silenceOf?.(this);
+      throw timeoutError(describeTimeout(this.name, timeout, holders, reason));
     }
     if (answer === undefined) throw notSupportedError('The backend cannot block a thread');
     const { threadId } = require('node:worker_threads');

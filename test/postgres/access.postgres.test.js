@@ -4,7 +4,7 @@ const { readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { FUNCTIONS, grantsFor } = require('../../lib/backends/postgres/schema.js');
 const { openLockManager } = require('../../lib/index.js');
-const { examinePostgres } = require('../../lib/postgres.js');
+const { examinePostgres, openPostgresBackend } = require('../../lib/postgres.js');
 const { PostgresServer } = require('../support/postgres-server.js');
 
 // Each URL that has no locks says why: in the warning or the error of a request, of requestSync()
@@ -156,6 +156,15 @@ test('the right password is in the URL, and in no message', async () => {
   expect(message).toMatch(/permission denied/);
   expect(message).not.toMatch(/right[^s]/);
   expect((await open(server.url()).inspect()).place).not.toMatch(/holdfast@/);
+});
+
+test('a function that returns the password is called while requestSync() blocks the thread', () => {
+  const config = { ...server.config({ tcp: true, user: 'secret' }), password: () => 'right' };
+  const locks = openLockManager({ backend: openPostgresBackend(config) });
+  opened.push(locks);
+  expect(() => locks.requestSync('a', () => {})).toThrow(
+    expect.objectContaining({ message: expect.stringMatching(/permission denied/) }),
+  );
 });
 
 test('functions of another role, in a schema of the search path, are not called', async () => {

@@ -448,3 +448,69 @@ describe('the network', () => {
     }
   });
 });
+
+test('a session that takes as long to open as it lasts without an answer is of use', async () => {
+  await open().locks.query(); // makes the schema
+  gate = new TcpGate(`127.0.0.1:${server.port}`, 200);
+  await gate.open();
+  const { locks, backend } = open(`postgres://holdfast@${gate.endpoint}/postgres?ttl=2`);
+  expect(await locks.request('a', () => 'granted')).toBe('granted');
+  expect(await backend.status()).toMatchObject({ sessions: 1, lost: 0 });
+});
+
+test('the hold limits of many names cost fewer calls than names', async () => {
+  const { locks, backend } = open();
+  const names = Array.from({ length: 500 }, (_, i) => `limited ${i}`);
+  const signals = [];
+  const all = names.map((name) =>
+    locks.request(name, { holdLimit: 2_000 }, async ({ signal }) => {
+      signals.push(signal);
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    }),
+  );
+  while (signals.length < names.length) await sleepFor(20);
+  const before = (await backend.status()).roundTrips;
+  const results = await Promise.allSettled(all);
+  const after = (await backend.status()).roundTrips;
+  expect(results.map(({ reason }) => reason.reason)).toEqual(names.map(() => 'expired'));
+  expect(after - before).toBeLessThan(names.length);
+});
+
+test('a newcomer that waits for a standby holds up no session', async () => {
+  const { locks } = open();
+  const held = await locks.acquire('mine');
+  const dead = await bucket.open('process');
+  await dead.hold('job');
+  const admin = await server.connect();
+  await admin.query("ALTER SYSTEM SET synchronous_standby_names TO 'missing'");
+  await admin.query('SELECT pg_reload_conf()');
+  const { locks: newcomer } = open(server.url({ query: '?ttl=3600' })); // it notes a longer TTL
+  dead.endBy('SIGKILL');
+  await dead.ended;
+  const opening = newcomer.query();
+  const waits = `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;
+  while ((await admin.query(waits)).rows.length === 0) await sleepFor(20);
+  expect(await locks.request('job', () => 'granted')).toBe('granted');
+  expect(held.signal.aborted).toBe(false);
+  await admin.query('ALTER SYSTEM RESET synchronous_standby_names');
+  await admin.query('SELECT pg_reload_conf()');
+  await admin.end();
+  await opening;
+  await held.release();
+});
+
+test('requestSync() at a silent server says so when its timeout is over', async () => {
+  const url = server.url({ query: '?ttl=60' });
+  const { locks } = open(url);
+  await locks.query();
+  server.signal('SIGSTOP');
+  try {
+    // A newcomer gets no connection.
+    const { locks: newcomer } = open(url);
+    const wait = () => newcomer.requestSync('a', { timeout: 100 }, () => {});
+    expect(wait).toThrow(expect.objectContaining({ name: 'TimeoutError' }));
+    expect(wait).toThrow(/PostgreSQL has not answered/);
+  } finally {
+    server.signal('SIGCONT');
+  }
+});

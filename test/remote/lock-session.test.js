@@ -37,3 +37,78 @@ test('a lock that is lost during its release is reported once, with the loss', a
     { type: 'ended', number: 1, loss: 'stolen' },
   ]);
 });
+
+/**
+ * A session of an engine that fails, and then opens.
+ * @param {(Error | undefined)[]} failures  of the attempts; then it waits
+ */
+function openFailing(failures) {
+  const watched = [];
+  const posted = [];
+  let host;
+  const create = (its) => {
+    host = its;
+    return {
+      id: '1',
+      isOver: false,
+      async open() {
+        if (failures.length === 0) await new Promise(() => {});
+        const failure = failures.shift();
+        if (failure !== undefined) throw failure;
+      },
+      close: async () => {},
+      watch: (...words) => watched.push(words),
+    };
+  };
+  const engine = { ttlMs: 1000, create, isFinal: () => false, describe: (error) => error };
+  const post = (message) => posted.push(message);
+  const locks = new LockSession(/** @type {any} */ (engine), post, new SharedState());
+  const until = async (type) => {
+    while (!posted.some((it) => it.type === type)) await new Promise(setImmediate);
+  };
+  return { locks, posted, watched, until, lose: () => host.onSessionLost() };
+}
+
+test('a failure without a message ends, too, when the server is reached', async () => {
+  const { locks, posted, until } = openFailing([new Error(''), undefined]);
+  await until('silent');
+  await until('reached');
+  await locks.close();
+  expect(posted.map(({ type }) => type)).toEqual(['silent', 'reached']);
+});
+
+test('a watch that begins between two sessions has missed events', async () => {
+  const { locks, watched, until, lose } = openFailing([undefined, new Error('no'), undefined]);
+  locks.watch(1, 'before');
+  await new Promise(setImmediate);
+  lose();
+  locks.watch(2, 'between');
+  await until('reached');
+  await locks.close();
+  expect(watched).toEqual([
+    [1, 'before', false],
+    [1, 'before', true],
+    [2, 'between', true],
+  ]);
+});
+
+test('the holders of many names are not read at once', async () => {
+  const reads = [];
+  const session = {
+    id: '1',
+    isOver: false,
+    open: async () => {},
+    close: async () => {},
+    holdersOf: (name) => new Promise((resolve) => reads.push({ name, resolve })),
+  };
+  const engine = { ttlMs: 1000, create: () => session, isFinal: () => false };
+  const locks = new LockSession(/** @type {any} */ (engine), () => {}, new SharedState());
+  await new Promise(setImmediate);
+  const all = Array.from({ length: 1_000 }, (_, i) => locks.holdersOf(`name ${i}`, 1));
+  expect(await all.at(-1)).toEqual([]);
+  expect(reads.length).toBeGreaterThan(0);
+  expect(reads.length).toBeLessThan(100);
+  for (const { name, resolve } of reads) resolve([name]);
+  expect(await all[0]).toEqual(['name 0']);
+  await locks.close();
+});

@@ -1,11 +1,15 @@
 'use strict';
 
 const { RemoteBackend } = require('../remote/backend.js');
+const { escape } = require('./names.js');
 const { loadPg } = require('./pg-library.js');
-const { toPostgresOptions } = require('./postgres-options.js');
+const { resolvePlace, toPostgresOptions } = require('./postgres-options.js');
 
 /** @type {import('../remote/backend.js').Engine} */
 const ENGINE = { name: 'postgres', server: 'PostgreSQL', maxNameUnits: 2 ** 20 };
+
+/** An entry of an index has 2,704 bytes, of which a key takes up to 1,800. */
+const MAX_BUCKET_BYTES = 800;
 
 /**
  * Locks of all machines that reach a database.
@@ -17,8 +21,10 @@ const ENGINE = { name: 'postgres', server: 'PostgreSQL', maxNameUnits: 2 ** 20 }
  */
 function openPostgresBackend(target, given = {}) {
   const { options, password } = toPostgresOptions(target, given);
-  loadPg(); // a missing library is reported here, not in the other thread
-  const { bucket, place, ttlMs } = options;
+  checkBucket(options.bucket);
+  const { Client } = loadPg(); // a missing library is reported here, not in the other thread
+  const { bucket, ttlMs } = options;
+  const place = resolvePlace(options, Client);
   return new RemoteBackend(ENGINE, {
     bucket,
     place: `${place}/${bucket}`,
@@ -27,6 +33,15 @@ function openPostgresBackend(target, given = {}) {
     options,
     answer: password,
   });
+}
+
+/** @param {string} bucket */
+function checkBucket(bucket) {
+  if (escape(bucket).length <= MAX_BUCKET_BYTES) return;
+  throw new TypeError(
+    `The name of the bucket is too long: ${MAX_BUCKET_BYTES} bytes at most. ` +
+      'A character that is not ASCII has six',
+  );
 }
 
 module.exports = { openPostgresBackend };

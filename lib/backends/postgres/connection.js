@@ -213,11 +213,19 @@ async function connect(options, onEnd) {
     try {
       return await connectTo(options, config, onEnd);
     } catch (error) {
-      failure = error;
+      failure = withMessage(error);
       if (error instanceof DOMException) throw error;
     }
   }
   throw failure;
+}
+
+/** Where a host has several addresses, and none answers, Node's error has only a list of errors. */
+function withMessage(/** @type {any} */ error) {
+  const { message, errors = [], code } = error;
+  if (message !== '') return error;
+  const messages = errors.map((/** @type {Error} */ it) => it.message);
+  return Object.assign(new Error(messages.join('; ') || code, { cause: error }), { code });
 }
 
 module.exports = { SET_SEARCH_PATH, answerWithin, checkSchema, connect, keepsSession };

@@ -39,7 +39,10 @@ function toKey(name) {
 /** The name, or the beginning of a long one. @param {string} key */
 function toName(key) {
   const [escaped, hash] = key.split('\n');
-  return unescape(escaped) + (hash === undefined ? '' : ELLIPSIS);
+  if (hash === undefined) return unescape(escaped);
+  // toKey() may have cut off the second of two backslashes.
+  const isOdd = /(?<!\\)(?:\\\\)*\\$/.test(escaped);
+  return unescape(isOdd ? escaped.slice(0, -1) : escaped) + ELLIPSIS;
 }
 
 /**

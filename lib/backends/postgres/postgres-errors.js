@@ -23,6 +23,21 @@ const isRefusal = ({ code }) =>
  */
 const isFinal = (error) => error instanceof DOMException || isRefusal(error);
 
+const READ_ONLY = '25006';
+const UNDEFINED_TABLE = '42P01';
+const UNDEFINED_FUNCTION = '42883';
+const INVALID_SCHEMA_NAME = '3F000';
+
+/** Whether the schema was removed. @param {any} error */
+const isSchemaGone = ({ code }) =>
+  [UNDEFINED_TABLE, UNDEFINED_FUNCTION, INVALID_SCHEMA_NAME].includes(code);
+
+/**
+ * Whether the server refuses each change by a session. A new session may find it otherwise.
+ * @param {any} error
+ */
+const isForAll = (error) => error.code === READ_ONLY || isSchemaGone(error);
+
 /** Of errors that end the connection: of connections, of administrators, of time limits. */
 const END_OF_CONNECTION = /^(?:08|57P|25P0[34])/;
 
@@ -55,4 +70,6 @@ module.exports = {
   describe,
   isAnswer,
   isFinal,
+  isForAll,
+  isSchemaGone,
 };

@@ -102,6 +102,8 @@ function parseConfig(given) {
   for (const member of MEMBERS) {
     if (config[member] !== undefined && config[member] !== null) taken[member] = config[member];
   }
+  // pg hides the key from enumeration.
+  if (taken.ssl?.key !== undefined) taken.ssl = { ...taken.ssl, key: taken.ssl.key };
   const { connectionString, host = 'localhost', port, database = '' } = taken;
   if (connectionString !== undefined) {
     const { configs, ...parsed } = parseUrl(connectionString);
@@ -160,4 +162,22 @@ function toPostgresOptions(target, given = {}) {
   return { options, password: hasPasswordFunction ? password : undefined };
 }
 
-module.exports = { toPostgresOptions };
+/**
+ * The database that pg finds by a configuration, with its defaults, the environment and the
+ * parameters of a URL.
+ * @param {PostgresOptions} options
+ * @param {any} Client  of pg
+ * @returns {string}
+ */
+function resolvePlace({ configs, place }, Client) {
+  try {
+    // pg hides the key of a configuration that it has seen.
+    const clients = configs.map((config) => new Client({ ...config, ssl: undefined }));
+    const hosts = clients.map(({ host, port }) => hostAndPort(host, port));
+    return `postgres://${hosts}/${clients[0].database}`;
+  } catch {
+    return place; // a file that is missing: connecting reports it
+  }
+}
+
+module.exports = { resolvePlace, toPostgresOptions };

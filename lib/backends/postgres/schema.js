@@ -109,8 +109,12 @@ CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.epoch (
   server_start timestamptz NOT NULL
 );
 
--- Tickets, and the low part of tokens.
+-- Tickets, and the low part of tokens. It begins at the microseconds since 2025: above the tickets
+-- that sessions remember of tables that were removed.
 CREATE SEQUENCE IF NOT EXISTS holdfast.counter;
+SELECT setval('holdfast.counter', floor(
+  extract(epoch FROM clock_timestamp() - timestamptz '2025-01-01 00:00:00+00') * 1000000
+)::bigint) FROM holdfast.counter WHERE NOT is_called;
 
 CREATE SEQUENCE IF NOT EXISTS holdfast.session_numbers AS int CYCLE;
 
@@ -935,6 +939,7 @@ END $$;
 --     priority]
 --   leave(): ["l", key, number, why]
 --   change_priority(): ["p", key, number, priority]
+--   expire(): ["x", key]
 -- Returns the answer of each.
 CREATE OR REPLACE FUNCTION functions.step(in_bucket text, own int, in_epoch bigint, in_ops jsonb)
 RETURNS json LANGUAGE plpgsql AS $$
@@ -965,6 +970,8 @@ BEGIN
         in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::bigint, (op ->> 3)::smallint
       );
       answer := NULL;
+    ELSIF op ->> 0 = 'x' THEN
+      answer := functions.expire(in_bucket, op ->> 1, own, in_epoch)::text;
     ELSE
       answer := functions.leave(in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::bigint, op ->> 3);
     END IF;
@@ -1040,15 +1047,12 @@ RETURNS float8 LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- Begins a session on this connection, which has none. It uses epoch 0 until pause_ms have passed.
--- Also removes sessions of the bucket that have died: at most 50 names, the next ones in the next
--- call.
 CREATE OR REPLACE FUNCTION functions.open(
   in_bucket text, in_agent text, in_ttl_ms float8,
   OUT session int, OUT epoch bigint, OUT pause_ms float8, OUT channels text
 ) LANGUAGE plpgsql AS $$
 DECLARE
   grants_from timestamptz;
-  dead int[];
 BEGIN
   PERFORM functions.configure();
   SELECT set_config('holdfast.channels', v.channels, false) INTO channels FROM holdfast.version v;
@@ -1090,17 +1094,23 @@ BEGIN
     UPDATE holdfast.last_epoch l SET ttl_ms = greatest(l.ttl_ms, in_ttl_ms);
   END IF;
 
-  dead := ARRAY(
-    SELECT s.session FROM holdfast.sessions s
-    WHERE s.bucket = in_bucket AND NOT functions.alive(s.session, open.session) LIMIT 50
-  );
-  IF cardinality(dead) > 0 THEN
-    PERFORM functions.remove(
-      in_bucket, dead, session, CASE WHEN pause_ms > 0 THEN 0 ELSE epoch END, true
-    );
-  END IF;
   INSERT INTO holdfast.sessions (session, bucket, agent)
   VALUES (open.session, in_bucket, in_agent);
+END $$;
+
+-- Removes sessions of the bucket that have died: at most 50 names, the next ones in the next call.
+-- Not a part of open(), whose commit may have to wait for a standby, under the locks of the names.
+CREATE OR REPLACE FUNCTION functions.bury_all(in_bucket text, own int, in_epoch bigint)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  dead int[] := ARRAY(
+    SELECT s.session FROM holdfast.sessions s
+    WHERE s.bucket = in_bucket AND NOT functions.alive(s.session, own) LIMIT 50
+  );
+BEGIN
+  IF cardinality(dead) > 0 THEN
+    PERFORM functions.remove(in_bucket, dead, own, in_epoch, true);
+  END IF;
 END $$;
 
 -- Ends the own session, at most 50 names a call. Returns how many names are left; at 0 the session

@@ -15,9 +15,9 @@ const {
 } = require('../../time.js');
 const { answerWithin, checkSchema, connect } = require('./connection.js');
 const { DeathWatch } = require('./death-watch.js');
-const { fromDetails, toAscii, toDetails, toKey, toName } = require('./names.js');
+const { escape, fromDetails, toAscii, toDetails, toKey, toName } = require('./names.js');
 const { FUNCTIONS } = require('./schema.js');
-const { isAnswer, isFinal } = require('./postgres-errors.js');
+const { isAnswer, isFinal, isForAll, isSchemaGone } = require('./postgres-errors.js');
 
 /** @typedef {import('../remote/lock-session.js').OwnRequest} OwnRequest */
 /** @typedef {import('../remote/lock-session.js').RemoteRequest} RemoteRequest */
@@ -42,14 +42,14 @@ const CHANGE_PRIORITY = planned(
   'change_priority',
   `SELECT ${FUNCTIONS}.change_priority($1, $2, $3, $4, $5, $6)`,
 );
-/** The function of each operation of a step. @type {Record<string, Query>} */
-const OPERATIONS = { e: ENTER, l: LEAVE, p: CHANGE_PRIORITY };
-const STEP = planned('step', `SELECT ${FUNCTIONS}.step($1, $2, $3, $4)`);
 const EXPIRE = planned('expire', `SELECT ${FUNCTIONS}.expire($1, $2, $3, $4)`);
+/** The function of each operation of a step. @type {Record<string, Query>} */
+const OPERATIONS = { e: ENTER, l: LEAVE, p: CHANGE_PRIORITY, x: EXPIRE };
+const STEP = planned('step', `SELECT ${FUNCTIONS}.step($1, $2, $3, $4)`);
 const BURY = planned('bury', `SELECT ${FUNCTIONS}.bury($1, $2, $3, $4)`);
 const CONTENTION = planned('contention', `SELECT ${FUNCTIONS}.watch_contention($1, $2, $3, $4)`);
 const LOCKED = planned('locked', `SELECT exclusive, shared FROM ${FUNCTIONS}.locked($1, $2, $3)`);
-const PING = planned('ping', 'SELECT 1');
+const PING = planned('ping', 'SELECT session FROM holdfast.sessions WHERE session = $1');
 const OVERDUE = planned('overdue', `SELECT key, session FROM ${FUNCTIONS}.overdue($1, $2)`);
 /** The sessions of the bucket that have died. */
 const DEAD_SESSIONS = planned(
@@ -195,6 +195,7 @@ class PostgresSession {
   /** @type {any} a client of pg */
   #client;
   #session = 0;
+  #database = 0n;
   #epoch = NO_GRANTS;
   /** @type {Map<number, Entry>} */
   #entries = new Map();
@@ -238,7 +239,7 @@ class PostgresSession {
    */
   constructor(options, agent, host) {
     this.#options = options;
-    this.#bucket = toAscii(options.bucket);
+    this.#bucket = escape(options.bucket);
     this.#agent = agent;
     this.#host = host;
     const cancel = (/** @type {number} */ pid) =>
@@ -247,7 +248,6 @@ class PostgresSession {
   }
 
   async open() {
-    const start = steadyNow();
     this.#client = await connect(this.#options, () => this.#lose());
     if (this.isOver) throw new SessionLost();
     this.#client.on('notification', (/** @type {any} */ it) => {
@@ -256,11 +256,12 @@ class PostgresSession {
     const { ttlMs } = this.#options;
     const schemaMs = Math.max(ttlMs, SCHEMA_MS);
     await answerWithin(schemaMs, this.#client, () => checkSchema(this.#client));
+    const start = steadyNow();
     const { session, epoch, pauseMs } = await answerWithin(ttlMs, this.#client, () =>
       this.#register(),
     );
     this.#session = session;
-    this.id = String(session);
+    this.id = this.#idOf(session);
     this.#checkedAt = steadyNow();
     this.#extend(start, this.#checkedAt);
     this.#timers = [
@@ -279,10 +280,20 @@ class PostgresSession {
       `SELECT session, epoch, pause_ms, channels FROM ${FUNCTIONS}.open($1, $2, $3)`,
       [this.#bucket, agent, this.#options.ttlMs],
     );
+    this.#database = BigInt(`0x${channels.slice(0, 7)}`);
     this.#eventChannel = `holdfast_${channels}_${toEventChannel(this.#bucket)}`;
     await this.#client.query(`LISTEN holdfast_${channels}_${session}`);
+    const args = [this.#bucket, session, pauseMs > 0 ? NO_GRANTS : epoch];
+    await this.#query(`SELECT ${FUNCTIONS}.bury_all($1, $2, $3)`, args);
     return { session, epoch, pauseMs };
   }
+
+  /**
+   * Its number in 32 bits, and a random part of its database: the sessions of this thread may be in
+   * several ones.
+   * @param {number} session
+   */
+  #idOf = (session) => String((this.#database << 32n) + BigInt(session));
 
   /** From now on it may grant, and may be granted, what waits. @param {string} epoch */
   #endPause(epoch) {
@@ -290,7 +301,7 @@ class PostgresSession {
     const steals = [...this.#lateSteals];
     this.#lateSteals.clear();
     for (const entry of steals) this.#enter(entry);
-    for (const { key, isHeld } of this.#entries.values()) if (!isHeld) this.#expireAfter(key, 0);
+    for (const { key } of this.#entries.values()) this.#expireAfter(key, 0);
   }
 
   async close() {
@@ -342,6 +353,7 @@ class PostgresSession {
       ],
       onAnswer: (answer) => this.#onEntered(entry, /** @type {string} */ (answer)),
       onError: (error) => {
+        if (isSchemaGone(error)) return this.#lose(); // the next session makes it
         this.#forget(entry);
         this.#host.onFailed(request, error);
       },
@@ -376,9 +388,9 @@ class PostgresSession {
       args: ['l', entry.key, entry.number, why ?? ''],
       onAnswer: (reason) => onLeft(/** @type {any} */ (reason) ?? undefined),
       // It stays held until the server knows. A server that is full takes it later. For a role that
-      // has lost its rights, only the end of the session ends it.
+      // has lost its rights, or without the schema, only the end of the session ends it.
       onError: (error) => {
-        if (isFinal(error)) this.#lose();
+        if (isFinal(error) || isForAll(error)) this.#lose();
         else setTimeout(() => this.#operate(operation), backoff.next()).unref();
       },
     };
@@ -469,7 +481,9 @@ class PostgresSession {
     if (position < 0) return false;
     const path = new WaitPath(toWaited(rows[position]));
     const ahead = rows.slice(0, position).reverse();
-    return ahead.some((row) => path.isStoppedBy(toWaited(row), isOf.has(`${row[0]} ${row[1]}`)));
+    return ahead.some((row) =>
+      path.isStoppedBy(toWaited(row), isOf.has(`${this.#idOf(row[0])} ${row[1]}`)),
+    );
   }
 
   /**
@@ -515,7 +529,7 @@ class PostgresSession {
     const { host, port, database } = this.#client ?? {};
     return {
       endpoint: `${host}:${port}/${database}`,
-      session: this.id,
+      session: String(this.#session || ''),
       leaseLeftMs: Math.max(0, this.#validUntil - steadyNow()),
       ...this.#counts,
     };
@@ -823,15 +837,20 @@ class PostgresSession {
     const known = this.#limitTimers.get(key);
     if (known !== undefined && known.at <= at) return;
     clearTimeout(known?.timer);
-    const expire = async () => {
+    const expireAgain = (/** @type {number} */ left) => {
+      if (this.#entryCounts.has(key) && !this.isOver) this.#expireAfter(key, left);
+    };
+    const expire = () => {
       this.#limitTimers.delete(key);
-      const [bucket, own, epoch] = this.#own;
-      const again = () => [[SWEEP_MS]]; // the server has refused the call
-      const [[left]] = await this.#query(EXPIRE, [bucket, key, own, epoch]).catch(again);
-      if (left !== null && this.#entryCounts.has(key) && !this.isOver) this.#expireAfter(key, left);
+      if (this.#epoch === NO_GRANTS) return; // the end of the pause follows
+      this.#operate({
+        args: ['x', key],
+        onAnswer: (left) => left !== null && expireAgain(Number(left)),
+        onError: () => expireAgain(SWEEP_MS), // the server has refused the call
+      });
     };
     const wait = Math.min(Math.max(Math.ceil(ms), 0) + 1, MAX_TIMER_MS);
-    this.#limitTimers.set(key, { at, timer: setTimeout(() => void expire(), wait).unref() });
+    this.#limitTimers.set(key, { at, timer: setTimeout(expire, wait).unref() });
   }
 
   /**
@@ -902,8 +921,15 @@ class PostgresSession {
         this.#pinging = undefined;
         if (this.#late.length > 0 && !this.isOver) void this.#ping(); // it was stopped once more
       };
-      const count = () => (this.#counts.keepAlives += 1);
-      this.#pinging = this.#query(PING, []).then(count).then(end, end);
+      const onAnswer = (/** @type {any[][]} */ { length }) => {
+        if (length === 0)
+          this.#lose(); // the tables were removed, or emptied
+        else this.#counts.keepAlives += 1;
+      };
+      const onError = (/** @type {unknown} */ error) => {
+        if (isForAll(error)) this.#lose();
+      };
+      this.#pinging = this.#query(PING, [this.#session]).then(onAnswer, onError).then(end);
     }
     return this.#pinging;
   }

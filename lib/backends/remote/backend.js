@@ -599,7 +599,7 @@ class RemoteBackend {
     } else if (message.type === 'lostAll') {
       this.#requests.afterPostponed(() => this.#link.post({ type: 'lossesReported' }));
     } else if (message.type === 'question') {
-      void this.#onQuestion(message.id);
+      this.#onQuestion(message.id);
     } else if (message.type === 'events') {
       this.#watches.get(message.id)?.take(message.events);
     } else {
@@ -607,13 +607,18 @@ class RemoteBackend {
     }
   }
 
-  /** @param {number} id */
-  async #onQuestion(id) {
+  /** At once, if it is no promise: the thread may be blocked. @param {number} id */
+  #onQuestion(id) {
     const link = this.#link;
-    try {
-      link.post({ type: 'answer', id, value: await this.#answer?.() });
-    } catch (error) {
+    const post = (/** @type {unknown} */ value) => link.post({ type: 'answer', id, value });
+    const fail = (/** @type {unknown} */ error) =>
       link.post({ type: 'answer', id, error: String(error) });
+    try {
+      const value = this.#answer?.();
+      if (typeof value === 'string') post(value);
+      else void Promise.resolve(value).then(post).catch(fail);
+    } catch (error) {
+      fail(error);
     }
   }
 

@@ -92,6 +92,8 @@ class SessionLost extends Error {}
 
 /** An error message is not worth a longer wait. */
 const BRIEF_MS = 500;
+/** Releases must not wait for those who name the holders in an error message. */
+const MAX_HOLDER_READS = 32;
 /** Between two checks whether a thread waits for itself: another request may overtake its own. */
 const SELF_CHECK_MS = 1000;
 /** A server that is not reached for so long is reported. */
@@ -122,8 +124,8 @@ class LockSession {
   /** @type {Set<Promise<void>>} of lost sessions */
   #ends = new Set();
   #isClosed = false;
-  /** Why there is no session, since the last one. */
-  #silence = '';
+  /** Why there is no session, since the last one. @type {string | undefined} */
+  #silence;
   /** @type {NodeJS.Timeout | undefined} until that is reported */
   #silenceTimer;
   #counts = { sessions: 0, lost: 0 };
@@ -200,11 +202,13 @@ class LockSession {
   /**
    * @param {string} name
    * @param {number} max
-   * @returns {Promise<LockDetail[]>} none, where the server does not answer at once
+   * @returns {Promise<LockDetail[]>} none, where the server does not answer at once, or is asked
+   *   for those of many names
    */
-  holdersOf(name, max) {
+  async holdersOf(name, max) {
     let holders = this.#holderReads.get(name);
     if (holders === undefined) {
+      if (this.#holderReads.size >= MAX_HOLDER_READS) return [];
       const read = this.#run((session) => session.holdersOf(name, max));
       const late = sleep(BRIEF_MS).then(() => []);
       holders = Promise.race([read, late]).catch(() => []);
@@ -221,7 +225,8 @@ class LockSession {
 
   /** @param {number} id @param {string | undefined} name */
   watch(id, name) {
-    this.#watches.set(id, { name, hasMissed: false });
+    const isBetween = this.#session === undefined && this.#counts.sessions > 0;
+    this.#watches.set(id, { name, hasMissed: isBetween });
     this.#session?.watch(id, name, false);
   }
 
@@ -257,7 +262,7 @@ class LockSession {
   async #open() {
     const backoff = new Backoff();
     this.#silenceTimer ??= setTimeout(() => {
-      this.#silence ||= `no answer for ${LONG_SILENCE_MS} ms`;
+      this.#silence ??= `no answer for ${LONG_SILENCE_MS} ms`;
       this.#post({ type: 'silent', reason: this.#silence, isLong: true });
     }, LONG_SILENCE_MS).unref();
     while (!this.#isClosed) {
@@ -287,8 +292,8 @@ class LockSession {
   #endSilence() {
     clearTimeout(this.#silenceTimer);
     this.#silenceTimer = undefined;
-    if (this.#silence !== '') this.#post({ type: 'reached' });
-    this.#silence = '';
+    if (this.#silence !== undefined) this.#post({ type: 'reached' });
+    this.#silence = undefined;
   }
 
   /** @param {Session} session */
