@@ -2,11 +2,11 @@
 
 const { Client } = require('pg');
 const {
-  resolvePlace,
+  findDatabase,
   toPostgresOptions,
 } = require('../../lib/backends/postgres/postgres-options.js');
 
-const placeOf = (target) => resolvePlace(toPostgresOptions(target).options, Client);
+const databaseOf = (target) => findDatabase(toPostgresOptions(target).options, Client);
 
 test.each([
   ['postgres://h/app', 'postgres://h:5432/app'],
@@ -16,12 +16,12 @@ test.each([
   [{ host: 'h', user: 'alice' }, 'postgres://h:5432/alice'],
   [{ connectionString: 'postgres://bob@h' }, 'postgres://h:5432/bob'],
 ])('the place of %p is the database that pg connects to', (target, place) => {
-  expect(placeOf(target)).toBe(place);
+  expect(databaseOf(target)).toBe(place);
 });
 
 test('a file that is missing is reported by the connection, not by the place', () => {
   const url = 'postgres://h/app?sslrootcert=/does/not/exist';
-  expect(placeOf(url)).toBe('postgres://h:5432/app');
+  expect(databaseOf(url)).toBe('postgres://h:5432/app');
 });
 
 test('the key of a configuration that pg has seen, and hidden, reaches the other thread', () => {
@@ -30,6 +30,6 @@ test('the key of a configuration that pg has seen, and hidden, reaches the other
   new Client(config);
   expect(Object.keys(ssl)).not.toContain('key');
   const { options } = toPostgresOptions({ connect() {}, options: config });
-  resolvePlace(options, Client);
+  findDatabase(options, Client);
   expect(structuredClone(options.configs)).toMatchObject([{ ssl: { key: 'key', cert: 'cert' } }]);
 });

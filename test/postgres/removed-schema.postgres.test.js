@@ -34,7 +34,7 @@ const REMOVALS = {
   'the schema of the functions': `DROP SCHEMA ${FUNCTIONS} CASCADE`,
 };
 
-test('the holder of a lock whose tables were removed is told, and its release settles', async () => {
+test('a removal of the tables aborts the lock, and its release settles', async () => {
   const locks = open();
   const held = await locks.acquire('a');
   const aborted = new Promise((resolve) => held.signal.addEventListener('abort', resolve));

@@ -3,7 +3,7 @@
 const { RemoteBackend } = require('../remote/backend.js');
 const { escape } = require('./names.js');
 const { loadPg } = require('./pg-library.js');
-const { resolvePlace, toPostgresOptions } = require('./postgres-options.js');
+const { findDatabase, toPostgresOptions } = require('./postgres-options.js');
 
 /** @type {import('../remote/backend.js').Engine} */
 const ENGINE = { name: 'postgres', server: 'PostgreSQL', maxNameUnits: 2 ** 20 };
@@ -24,7 +24,7 @@ function openPostgresBackend(target, given = {}) {
   checkBucket(options.bucket);
   const { Client } = loadPg(); // a missing library is reported here, not in the other thread
   const { bucket, ttlMs } = options;
-  const place = resolvePlace(options, Client);
+  const place = findDatabase(options, Client);
   return new RemoteBackend(ENGINE, {
     bucket,
     place: `${place}/${bucket}`,

@@ -220,7 +220,7 @@ async function connect(options, onEnd) {
   throw failure;
 }
 
-/** Where a host has several addresses, and none answers, Node's error has only a list of errors. */
+/** If a host has several addresses, and none answers, Node's error has only a list of errors. */
 function withMessage(/** @type {any} */ error) {
   const { message, errors = [], code } = error;
   if (message !== '') return error;

@@ -169,7 +169,7 @@ function toPostgresOptions(target, given = {}) {
  * @param {any} Client  of pg
  * @returns {string}
  */
-function resolvePlace({ configs, place }, Client) {
+function findDatabase({ configs, place }, Client) {
   try {
     // pg hides the key of a configuration that it has seen.
     const clients = configs.map((config) => new Client({ ...config, ssl: undefined }));
@@ -180,4 +180,4 @@ function resolvePlace({ configs, place }, Client) {
   }
 }
 
-module.exports = { resolvePlace, toPostgresOptions };
+module.exports = { findDatabase, toPostgresOptions };

@@ -202,8 +202,8 @@ class LockSession {
   /**
    * @param {string} name
    * @param {number} max
-   * @returns {Promise<LockDetail[]>} none, where the server does not answer at once, or is asked
-   *   for those of many names
+   * @returns {Promise<LockDetail[]>} none, where the server does not answer at once, or holders of
+   *   many names are being read
    */
   async holdersOf(name, max) {
     let holders = this.#holderReads.get(name);
