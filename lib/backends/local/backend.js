@@ -8,7 +8,7 @@ const { RESOLVED, apply, then } = require('../../time.js');
 const { createClientId } = require('../client-id.js');
 const { LocalLockTable, readLists } = require('./lock-table.js');
 const { GRANTED, MISSED, QUEUED } = require('../outcome.js');
-const { createRoomChecks } = require('../stack-room.js');
+const { createRoomChecks } = require('../../stack-room.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
