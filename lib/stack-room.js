@@ -7,20 +7,21 @@ const FIRST_CALLS = 900;
 const FIRST = 100;
 
 /**
- * Makes a check for one method of a backend: it throws RangeError at the end of the stack, as any
- * call does there. The method calls it first, so it has no effect if it throws, and may be repeated
- * where there is more room.
+ * Makes a check for one method: it throws RangeError at the end of the stack, as any call does
+ * there. The method calls it first, so it has no effect if it throws, and may be repeated where
+ * there is more room.
+ * @param {number} [calls]  of descend(), for a method that takes more room
  */
-function createRoomCheck() {
+function createRoomCheck(calls = CALLS) {
   let firstLeft = FIRST;
   return () => {
-    if (firstLeft === 0) return void descend(CALLS);
+    if (firstLeft === 0) return void descend(calls);
     descend(FIRST_CALLS);
     firstLeft -= 1;
   };
 }
 
-/** One for each method, all of which count their own first calls. */
+/** One for each method of a backend, all of which count their own first calls. */
 const createRoomChecks = () => ({
   enqueue: createRoomCheck(),
   release: createRoomCheck(),
@@ -43,4 +44,4 @@ const descend = (
 ) => (calls === 0 ? 0 : descend(calls - 1) + 1); // no tail call
 /* eslint-enable max-params, no-unused-vars */
 
-module.exports = { createRoomChecks };
+module.exports = { createRoomCheck, createRoomChecks };

@@ -3,6 +3,7 @@
 const { notSupportedError } = require('../errors.js');
 const { enclose, runInside } = require('./call-chain.js');
 const { LockRequest, KEEP_HOLDING, thenOrAbort } = require('./lock-request.js');
+const { createRoomCheck } = require('../stack-room.js');
 const { apply, performance, then } = require('../time.js');
 
 /** @typedef {import('./lock.js').Lock} Lock */
@@ -156,6 +157,9 @@ class MultiRequest {
   }
 }
 
+/** The first of its requests begins far below: without this, its failure would be of no promise. */
+const needRoom = createRoomCheck(100);
+
 /**
  * @param {LockBackend} backend
  * @param {string[]} names
@@ -164,6 +168,7 @@ class MultiRequest {
  * @returns {Promise<any>}
  */
 function requestAll(backend, names, options, callback) {
+  needRoom();
   if (options.reentrant) throw notSupportedError("requestAll() does not take 'reentrant'");
   // Each lock would be held, and its limit pass, while the call still waits for the next one.
   if (options.extras !== undefined && options.extras.holdLimit > 0) {

@@ -1,5 +1,6 @@
 'use strict';
 
+const { createRoomCheck } = require('../stack-room.js');
 const { EFFECTIVE_PRIORITIES, effectivePriority, TASK_PRIORITIES } = require('../task-priority.js');
 const { IndexedHeap } = require('./indexed-heap.js');
 const { priorityOf } = require('./signal-priority.js');
@@ -243,6 +244,8 @@ class TaskQueueSet {
 
 /** The longest time that a timer of Node takes. */
 const MAX_TIMER = 2 ** 31 - 1;
+/** A delay that is added or withdrawn in part would end the timer of all others. */
+const needRoom = createRoomCheck();
 
 /**
  * @typedef {object} Delay
@@ -283,6 +286,7 @@ class DelayedTasks {
    * @param {number} ms  more than 0
    */
   add(task, ms) {
+    needRoom();
     const end = performance.now() + ms;
     const delay = { task, end, order: this.#nextOrder++, heapIndex: -1 };
     this.#delays.add(delay);
@@ -293,6 +297,7 @@ class DelayedTasks {
 
   /** @param {SchedulerTask} task  of these */
   withdraw(task) {
+    needRoom();
     const delay = /** @type {Delay} */ (this.#byTask.get(task));
     const wasFirst = this.#delays.first === delay;
     this.#take(delay);

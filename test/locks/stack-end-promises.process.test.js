@@ -1,0 +1,46 @@
+'use strict';
+
+const { spawnSync } = require('node:child_process');
+
+const LIBRARY = require.resolve('../../lib/index.js');
+
+/**
+ * Makes a call at each of many frames before the end of the stack, as a program that catches the
+ * error there. In a separate process: an unhandled rejection ends it.
+ * @param {string} call
+ */
+function callAtTheEnd(call) {
+  const program = `
+    const { createLocalLockManager, scheduler } = require(${JSON.stringify(LIBRARY)});
+    const locks = createLocalLockManager();
+    const call = () => ${call};
+    const counts = { settled: 0, thrown: 0 };
+    const promises = [];
+    let calls = 0;
+    const descend = () => {
+      try {
+        descend();
+      } catch {}
+      if (calls++ >= 400) return;
+      try {
+        promises.push(call());
+      } catch {
+        counts.thrown += 1;
+      }
+    };
+    call().then(async () => {
+      descend();
+      for (const promise of promises) promise.catch(() => {});
+      await Promise.allSettled(promises).then(({ length }) => (counts.settled = length));
+      console.log(JSON.stringify([counts.settled + counts.thrown, await call()]));
+    });`;
+  const { status, stdout } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8' });
+  return [status, stdout.trim()];
+}
+
+test.each([
+  ['requestAll()', "locks.requestAll(['a', 'b'], () => 'ran')"],
+  ['a task with a delay', "scheduler.postTask(() => 'ran', { delay: 1 })"],
+])('%s at the end of the stack: each promise settles, and no other one rejects', (_, call) => {
+  expect(callAtTheEnd(call)).toEqual([0, '[400,"ran"]']);
+});
