@@ -1,4 +1,4 @@
-import type { Lock, LockHandle, LockManager, LockMode } from './locks.js';
+import type { Lock, LockHandle, LockManager, LockMode, LockOptions } from './locks.js';
 import type { TaskPriority } from './scheduler.js';
 
 /** Options of {@link Mutex} and {@link Semaphore}. Another manager than ours is a TypeError. */
@@ -29,6 +29,11 @@ export interface WaitForUnlockOptions {
  * TypeError.
  */
 export interface EnterOptions extends WaitForUnlockOptions {
+  /**
+   * How a request inside the callback of another lock takes part in deadlocks, see `LockOptions`.
+   * @defaultValue 'warn'
+   */
+  deadlock?: LockOptions['deadlock'];
   /**
    * `false`: do not wait, but reject with a {@link LockError} with the reason `'held'`. Together
    * with a `timeout` a `NotSupportedError`; of `signal` only its abort and its priority matter.
@@ -66,6 +71,23 @@ export interface EnterOptions extends WaitForUnlockOptions {
    * @defaultValue 'user-visible'
    */
   priority?: TaskPriority | undefined;
+}
+
+/** Options of a {@link Mutex} that may be shared. */
+export interface SharedOptions {
+  /** @defaultValue 'exclusive' */
+  mode?: LockMode | undefined;
+  /** Maximum number of shared holders, this one included, see `LockOptions`. */
+  limit?: LockOptions['limit'];
+}
+
+/** Options of the methods that take a callback. */
+export interface RunOptions extends EnterOptions {
+  /**
+   * Inside a callback of this mutex takes no further lock, see `LockOptions`.
+   * @defaultValue false
+   */
+  reentrant?: boolean | undefined;
 }
 
 /** Releases the lock; has no effect the second time. Disposable, for `using` and `await using`. */
@@ -112,10 +134,10 @@ export declare class Mutex {
    *   `LockManager.acquire()`.
    */
   acquire(
-    options?: EnterOptions & { mode?: LockMode | undefined; ifAvailable?: false | undefined },
+    options?: EnterOptions & SharedOptions & { ifAvailable?: false | undefined },
   ): Promise<MutexRelease>;
   /** With any options: `null` where `ifAvailable` was refused. */
-  acquire(options: EnterOptions & { mode?: LockMode | undefined }): Promise<MutexRelease | null>;
+  acquire(options: EnterOptions & SharedOptions): Promise<MutexRelease | null>;
   /**
    * Runs `callback` while it holds the mutex exclusively.
    * @returns What `callback` returned, after the release. Rejects like {@link Mutex.acquire}, with
@@ -123,17 +145,20 @@ export declare class Mutex {
    */
   runExclusive<T>(
     callback: (lock: Lock) => T,
-    options?: EnterOptions & { ifAvailable?: false | undefined },
+    options?: RunOptions & { ifAvailable?: false | undefined },
   ): Promise<Awaited<T>>;
   /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
-  runExclusive<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
+  runExclusive<T>(callback: (lock: Lock | null) => T, options: RunOptions): Promise<Awaited<T>>;
   /** Runs `callback` while it holds the mutex in shared mode. */
   runShared<T>(
     callback: (lock: Lock) => T,
-    options?: EnterOptions & { ifAvailable?: false | undefined },
+    options?: RunOptions & Pick<SharedOptions, 'limit'> & { ifAvailable?: false | undefined },
   ): Promise<Awaited<T>>;
   /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
-  runShared<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
+  runShared<T>(
+    callback: (lock: Lock | null) => T,
+    options: RunOptions & Pick<SharedOptions, 'limit'>,
+  ): Promise<Awaited<T>>;
   /**
    * Resolves when it is not held: at once, or when its turn in the queue comes. It may be held
    * again when the caller continues.
@@ -174,17 +199,17 @@ export declare class Semaphore {
   /** Runs `callback` while it holds a permit. Otherwise like {@link Mutex.runExclusive}. */
   runExclusive<T>(
     callback: (lock: Lock) => T,
-    options?: EnterOptions & { ifAvailable?: false | undefined },
+    options?: RunOptions & { ifAvailable?: false | undefined },
   ): Promise<Awaited<T>>;
   /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
-  runExclusive<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
+  runExclusive<T>(callback: (lock: Lock | null) => T, options: RunOptions): Promise<Awaited<T>>;
   /** The same as {@link Semaphore.runExclusive}: a permit has no mode. */
   runShared<T>(
     callback: (lock: Lock) => T,
-    options?: EnterOptions & { ifAvailable?: false | undefined },
+    options?: RunOptions & { ifAvailable?: false | undefined },
   ): Promise<Awaited<T>>;
   /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
-  runShared<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
+  runShared<T>(callback: (lock: Lock | null) => T, options: RunOptions): Promise<Awaited<T>>;
   /**
    * Resolves when a permit is free in turn. Another request may take it before the caller does.
    * Rejects like {@link Mutex.waitForUnlock}.

@@ -3,21 +3,21 @@
 const { isWorker } = require('../node-internals.js');
 
 /**
- * A variable of the environment. A worker whose own `env` lacks the variable uses its process's:
+ * A variable of the process's environment, also in a worker with an `env` of a different content:
  * locks of one process are not to be in two places.
  * @param {string} name
  * @returns {string | undefined} an empty variable counts as unset, as in most programs
  */
 function variable(name) {
-  const own = process.env[name];
-  if (own || !isWorker()) return own || undefined;
+  if (!isWorker()) return process.env[name] || undefined;
   try {
     const { loadBinding } = require('../binding.js');
     return loadBinding().variable(name) || undefined;
   } catch {
     // There is no native part: Node's report has the environment of the process. Deno has neither.
     const { readProcessReport } = require('../process-report.js');
-    return readProcessReport()?.environmentVariables?.[name] || undefined;
+    const { environmentVariables } = readProcessReport() ?? {};
+    return (environmentVariables ?? process.env)[name] || undefined;
   }
 }
 

@@ -35,6 +35,11 @@ useRelease();
 const result = mutex.runExclusive(async (lock) => (same<typeof lock, Lock>(true), 7));
 same<typeof result, Promise<number>>(true);
 mutex.runShared((lock) => same<typeof lock, Lock | null>(true), { ifAvailable: true });
+mutex.runExclusive(() => {}, { reentrant: true, deadlock: 'ignore' });
+mutex.runShared(() => {}, { deadlock: 'reject', limit: 3 });
+mutex.acquire({ mode: 'shared', limit: 3, deadlock: 'reject' });
+// @ts-expect-error a handle is in no callback
+mutex.acquire({ reentrant: true });
 // @ts-expect-error the method decides about the mode
 mutex.runShared(() => {}, { mode: 'exclusive' });
 same<typeof mutex.locked, boolean>(true);
@@ -49,6 +54,7 @@ new Semaphore(undefined, 3);
 new Semaphore('a');
 const permit = semaphore.acquire({ blocking: false });
 same<typeof permit, Promise<MutexRelease>>(true);
+semaphore.runExclusive(() => {}, { deadlock: 'ignore', reentrant: true });
 // @ts-expect-error a permit has no mode
 semaphore.acquire({ mode: 'shared' });
 
