@@ -75,9 +75,16 @@ export interface EnterOptions extends WaitForUnlockOptions {
 
 /** Options of a {@link Mutex} that may be shared. */
 export interface SharedOptions {
-  /** @defaultValue 'exclusive' */
+  /**
+   * Anything but the two modes is a TypeError.
+   * @defaultValue 'exclusive'
+   */
   mode?: LockMode | undefined;
-  /** Maximum number of shared holders, this one included, see `LockOptions`. */
+  /**
+   * Maximum number of shared holders, this one included, see `LockOptions`. Without
+   * `mode: 'shared'` a TypeError.
+   * @defaultValue no limit
+   */
   limit?: LockOptions['limit'];
 }
 

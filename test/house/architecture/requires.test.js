@@ -7,7 +7,7 @@ const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js'
 
 /** From the lowest up; a file may require what stands before its own part, or its own folder. */
 const JS_LAYERS = [
-  ['build-id', 'copies', 'lazy', 'node-internals', 'process-report'],
+  ['build-id', 'copies', 'lazy', 'node-internals', 'process-report', 'stack-room'],
   ['c-library', 'binding-error', 'composite-signals', 'time', 'abort-listeners'],
   ['package-files'],
   ['addon-file'],
