@@ -902,3 +902,114 @@ describe('a change of priority', () => {
     expect(session.notices.slice(2)).toEqual(['granted 2', 'granted 3']);
   });
 });
+
+describe('while the notices of a session are late', () => {
+  /** Holds them back from the first session; deliver() lets them come. */
+  function delayNotices() {
+    const [listen] = etcd.listeners;
+    const late = [];
+    etcd.listeners[0] = (...words) => late.push(words);
+    return async () => {
+      etcd.listeners[0] = listen;
+      for (const words of late) listen(...words);
+      await settle();
+    };
+  }
+
+  test.each([
+    ['shared', shared],
+    ['limited', { ...shared, extras: { limit: 2 } }],
+  ])(
+    'a %s request behind one that has just been granted is granted at once',
+    async (_, options) => {
+      const first = other.request(1);
+      await settle();
+      session.request(2, options);
+      await settle();
+      const deliver = delayNotices();
+      other.lock.end(first);
+      await settle();
+      session.request(3, options);
+      await settle();
+      expect(held(etcd)).toBe(2);
+      await deliver();
+      expect(session.notices).toEqual(['queued 2', 'queued 3', 'granted 2', 'granted 3']);
+    },
+  );
+
+  test('a request behind an own lock that was stolen, and released since, is granted', async () => {
+    session.request(1);
+    await settle();
+    const deliver = delayNotices();
+    const thief = other.request(2, { steal: true });
+    await settle();
+    other.lock.end(thief);
+    await settle();
+    session.request(3);
+    await settle();
+    expect(held(etcd)).toBe(1);
+    await deliver();
+    expect(session.notices).toEqual(['granted 1', 'queued 3', 'lost 1', 'granted 3']);
+  });
+
+  test('a release in doubt of a lock that was stolen says so', async () => {
+    const first = session.request(1);
+    await settle();
+    const deliver = delayNotices();
+    other.request(2, { steal: true });
+    await settle();
+    session.changes = [];
+    session.lock.end(first);
+    await settle();
+    const [{ carryOut, recover, resolve }] = session.changes.splice(0);
+    carryOut();
+    resolve(await recover());
+    await settle();
+    await deliver();
+    expect(session.notices).toEqual(['granted 1', 'ended 1 stolen']);
+  });
+
+  test.each([
+    [shared, {}],
+    [{}, shared],
+  ])('the loss of %j comes before a grant of %j to the same session', async (lost, granted) => {
+    session.request(1, lost);
+    await settle();
+    const deliver = delayNotices();
+    const thief = other.request(2, { steal: true });
+    await settle();
+    other.lock.end(thief);
+    await settle();
+    session.request(3, granted);
+    await settle();
+    await deliver();
+    expect(session.notices.filter((it) => !it.startsWith('queued'))).toEqual([
+      'granted 1',
+      'lost 1',
+      'granted 3',
+    ]);
+  });
+});
+
+test('a shared request that enters between a release and the grant that follows is granted', async () => {
+  const third = new PlayedSession(etcd, '9');
+  const first = other.request(1);
+  await settle();
+  session.request(2, { ...shared, extras: { limit: 2 } });
+  await settle();
+  other.changes = [];
+  other.lock.end(first);
+  await settle();
+  const [release] = other.changes.splice(0);
+  release.resolve(release.carryOut());
+  await settle();
+  third.request(3, shared);
+  await settle();
+  for (const grant of other.changes.splice(0)) grant.resolve(grant.carryOut());
+  await settle();
+  third.lock.close();
+  expect([session.notices, third.notices]).toEqual([
+    ['queued 2', 'granted 2'],
+    ['queued 3', 'granted 3'],
+  ]);
+});

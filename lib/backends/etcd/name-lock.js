@@ -537,7 +537,7 @@ class NameLock {
     const front = isNextUnknown ? this.#front() : [];
     const ending = released && toEnding([released], undefined, true);
     const handOff = ending ? [this.#toHandOff(released, next, this.#toRemovals(ending))] : [];
-    const ops = [...puts, ...front, ...handOff];
+    const ops = [...puts, countOf(this.#keys.heldExclusive), ...front, ...handOff];
     const entering = this.#session.change(compare, ops, [], async () => {
       // They enter together; some may have been granted and stolen since.
       for await (const { found } of this.#findAll(requests)) {
@@ -563,14 +563,17 @@ class NameLock {
       for await (const { request, found } of this.#findAll(requests)) this.#update(request, found);
     } else if (isNextUnknown && this.#holder !== undefined) {
       const { revision, responses } = entered;
-      const { heads } = this.#toFront({ revision, responses: responses.slice(puts.length) });
+      const { heads } = this.#toFront({ revision, responses: responses.slice(puts.length + 1) });
       this.#keepHeads(heads);
     }
     if (ending !== undefined) {
       const { revision, responses = [] } = entered;
       const isHandedOff = responses.at(-1)?.response_txn.succeeded === true;
-      const answers = wasInDoubt && !isHandedOff ? [] : responses.slice(puts.length);
+      const answers = wasInDoubt && !isHandedOff ? [] : responses.slice(puts.length + 1);
+      if (answers.length === 0) await this.#findSteals(ending.open);
       await this.#onRemoved(ending, this.#onHandOff(next, { revision, answers }));
+    } else if (entered.isInDoubt || numberIn(entered.responses[puts.length]) === 0) {
+      await this.#serveIfPossible();
     }
     return true;
   }
@@ -586,7 +589,6 @@ class NameLock {
       this.#wait([request], revision);
       if (mustServe) await this.#serveIfPossible();
     } else if (phase === HELD) {
-      if (request.steal) this.#loseTo(revision);
       this.#hold(request, revision);
     } else {
       this.#session.ids.free(request);
@@ -635,13 +637,14 @@ class NameLock {
     const answer = await this.#session.change(
       mustBeEmpty.map(isEmpty),
       [this.#putHeld(request)],
-      [nested(overtakesNone, mayQueue ? [this.#putQueue(request)] : [])],
+      [nested(overtakesNone, mayQueue ? [this.#putQueue(request)] : []), countOf(heldExclusive)],
       () => this.#find(request),
     );
     if (answer.succeeded !== false) return toEntered(answer);
     const mustRead = isCounted(request) || !answer.responses[0].response_txn.succeeded;
     if (mustRead || (maxPending > 0 && !mayQueue)) return this.#enterByReading(request);
-    return { phase: mayQueue ? WAITING : OVER, revision: answer.revision };
+    const mustServe = numberIn(answer.responses[1]) === 0;
+    return { phase: mayQueue ? WAITING : OVER, revision: answer.revision, mustServe };
   }
 
   /**
@@ -912,6 +915,7 @@ class NameLock {
       for await (const { found } of this.#findAll(open)) {
         if (found !== undefined) return undefined; // all end, or none
       }
+      await this.#findSteals(open);
       return { responses: [] };
     };
     const change = async (/** @type {object[]} */ ops) => {
@@ -928,6 +932,20 @@ class NameLock {
       if (!isOfOther(error)) throw error;
       extra.length = 0;
       return { isHandedOff: false, ...(await change(plain)) };
+    }
+  }
+
+  /** Of requests that have ended, in doubt. @param {EtcdRequest[]} requests */
+  async #findSteals(requests) {
+    const held = requests.filter(({ phase }) => phase === HELD);
+    if (held.length === 0) return;
+    const { responses } = await this.#session.read(
+      held.map(({ id }) => get(this.#bucket.notification(id))),
+    );
+    for (const [at, request] of held.entries()) {
+      const [notice] = keyValuesOf(responses[at]);
+      const { stolen, token } = JSON.parse(notice ? Buffer.from(notice.value).toString() : '{}');
+      if (stolen && token === request.token) this.#lose(request);
     }
   }
 
@@ -963,7 +981,10 @@ class NameLock {
    * @returns {Removal}
    */
   #onHandOff(next, { revision, answers }) {
-    if (answers.length === 0) return { isHandedOff: false, revision, answers };
+    if (answers.length === 0) {
+      this.reread(); // perhaps the next one is of this session
+      return { isHandedOff: false, revision, answers };
+    }
     const { succeeded, responses } = answers[0].response_txn;
     if (!succeeded) return { isHandedOff: false, revision, answers: responses };
     const own = this.#ownOf(next);
@@ -1026,6 +1047,7 @@ class NameLock {
   #hold(request, revision) {
     if (this.#session.isOver) throw new SessionLost();
     if (this.#waiting[request.priority].delete(request)) this.#checkLater();
+    this.#loseTo(request, revision);
     this.#held.add(request);
     request.phase = HELD;
     request.token = revision;
@@ -1070,10 +1092,17 @@ class NameLock {
     else this.#host.onLost(request.remote, 'stolen');
   }
 
-  /** A steal by this session: its notices come later. @param {string} token */
-  #loseTo(token) {
+  /**
+   * A grant that excludes locks of this session: they were stolen, and the notices come later. What
+   * is being released finds it out by that.
+   * @param {EtcdRequest} granted
+   * @param {string} token
+   */
+  #loseTo(granted, token) {
     for (const request of [...this.#held]) {
-      if (BigInt(request.token) < BigInt(token)) this.#lose(request);
+      const excludes = granted.class === 'x' || request.class === 'x';
+      const isOlder = BigInt(request.token) < BigInt(token);
+      if (excludes && isOlder && !request.isEnding) this.#lose(request);
     }
   }
 
