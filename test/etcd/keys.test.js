@@ -11,6 +11,7 @@ const {
   toLeaseId,
   toRequestId,
 } = require('../../lib/backends/etcd/keys.js');
+const { bytes, textOf } = require('../../lib/backends/etcd/transaction.js');
 
 const codeUnits = fc
   .array(fc.integer({ min: 0, max: 0xffff }))
@@ -49,6 +50,12 @@ test('the key of a request names it, the key of a session names none', () => {
   expect(numberOf(id)).toBe(17);
   expect(bucket.parse(bucket.sessionKey(toLeaseId('7')))).toBeUndefined();
   expect(bucket.parse(bucket.notification(id))).toBeUndefined();
+});
+
+test('the cluster returns the keys below a prefix of any characters as they are', () => {
+  const key = new BucketKeys('app/é/日本/😀', 'b').ofName('a').heldExclusive;
+  expect(textOf(bytes(key))).toBe(key);
+  expect(Buffer.from(bytes(key)).toString()).toBe(key); // as others write it
 });
 
 test('the notifications of a session are a separate range', () => {

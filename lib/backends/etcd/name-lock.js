@@ -235,7 +235,7 @@ const sumOf = (numbers) => numbers.reduce((sum, it) => sum + it, 0);
 
 /**
  * The requests of one session for one name. Its steps run one after the other, so that the cluster
- * receives the requests in order. It keeps the invariants E1 to E6 (docs/etcd-protocol.md).
+ * receives the requests in order. It keeps the invariants E1 to E7 (docs/etcd-protocol.md).
  */
 class NameLock {
   #session;

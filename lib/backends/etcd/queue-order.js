@@ -3,7 +3,7 @@
 const { PRIORITIES } = require('./keys.js');
 
 // The order of a queue: by priority, then by age, and so that a waiting request is overtaken by at
-// most MAX_OVERTAKES younger ones (invariants Q1 to Q4 in docs/etcd-protocol.md).
+// most MAX_OVERTAKES younger ones (invariants Q1 to Q3 in docs/etcd-protocol.md).
 
 const MAX_OVERTAKES = 16;
 

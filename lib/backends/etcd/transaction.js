@@ -17,7 +17,7 @@ const SORT_BY_CREATION = 2;
 /** @typedef {object} Op */
 
 /** @param {string} key */
-const bytes = (key) => Buffer.from(key, 'latin1');
+const bytes = (key) => Buffer.from(key, 'utf8');
 
 /** @param {Range} range */
 function rangeOf(range) {
@@ -142,7 +142,7 @@ const nested = (compare, success, failure = []) => ({
 const keyValuesOf = (response) => response.response_range.kvs;
 
 /** @param {Uint8Array} key */
-const textOf = (key) => Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1');
+const textOf = (key) => Buffer.from(key.buffer, key.byteOffset, key.length).toString('utf8');
 
 module.exports = {
   areNoneSince,
