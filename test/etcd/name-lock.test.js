@@ -920,7 +920,7 @@ describe('while the notices of a session are late', () => {
     ['shared', shared],
     ['limited', { ...shared, extras: { limit: 2 } }],
   ])(
-    'a %s request behind one that has just been granted is granted at once',
+    'a %s request behind another one, whose grant is under way, is granted at once',
     async (_, options) => {
       const first = other.request(1);
       await settle();
@@ -941,9 +941,9 @@ describe('while the notices of a session are late', () => {
     session.request(1);
     await settle();
     const deliver = delayNotices();
-    const thief = other.request(2, { steal: true });
+    const stealer = other.request(2, { steal: true });
     await settle();
-    other.lock.end(thief);
+    other.lock.end(stealer);
     await settle();
     session.request(3);
     await settle();
@@ -976,9 +976,9 @@ describe('while the notices of a session are late', () => {
     session.request(1, lost);
     await settle();
     const deliver = delayNotices();
-    const thief = other.request(2, { steal: true });
+    const stealer = other.request(2, { steal: true });
     await settle();
-    other.lock.end(thief);
+    other.lock.end(stealer);
     await settle();
     session.request(3, granted);
     await settle();

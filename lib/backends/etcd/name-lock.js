@@ -1093,8 +1093,8 @@ class NameLock {
   }
 
   /**
-   * A grant that excludes locks of this session: they were stolen, and the notices come later. What
-   * is being released finds it out by that.
+   * A grant that excludes locks of this session: they were stolen, and the notices come later. A
+   * release that is under way finds it out by itself.
    * @param {EtcdRequest} granted
    * @param {string} token
    */
