@@ -1094,7 +1094,7 @@ class NameLock {
 
   /**
    * A grant that excludes locks of this session: they were stolen, and the notices come later. A
-   * release that is under way finds it out by itself.
+   * release under way finds out in its own change.
    * @param {EtcdRequest} granted
    * @param {string} token
    */
