@@ -547,6 +547,20 @@ test.each(['a place ahead', 'the lock'])('a waiter watches %s from its check on'
 });
 
 describe('a steal', () => {
+  test('by a request of the same session, whose holder is ending: the loss comes first', async () => {
+    const first = session.request(1);
+    await settle();
+    session.changes = [];
+    session.request(2, { steal: true });
+    await settle();
+    session.lock.end(first);
+    const [{ carryOut, resolve }] = session.changes.splice(0);
+    session.changes = undefined;
+    resolve(carryOut());
+    await settle();
+    expect(session.notices).toEqual(['granted 1', 'ended 1 stolen', 'granted 2']);
+  });
+
   test('by a request of the same session: the holder loses the lock first', async () => {
     session.request(1);
     await settle();

@@ -1093,8 +1093,8 @@ class NameLock {
   }
 
   /**
-   * A grant that excludes locks of this session: they were stolen, and the notices come later. A
-   * release under way finds out in its own change.
+   * A grant that excludes locks of this session: they were stolen, and the notices come later. If
+   * this session has not stolen them, a release under way may have come first.
    * @param {EtcdRequest} granted
    * @param {string} token
    */
@@ -1102,7 +1102,8 @@ class NameLock {
     for (const request of [...this.#held]) {
       const excludes = granted.class === 'x' || request.class === 'x';
       const isOlder = BigInt(request.token) < BigInt(token);
-      if (excludes && isOlder && !request.isEnding) this.#lose(request);
+      const isLost = granted.steal || !request.isEnding;
+      if (excludes && isOlder && isLost) this.#lose(request);
     }
   }
 
