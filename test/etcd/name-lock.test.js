@@ -550,6 +550,7 @@ describe('a steal', () => {
   test('by a request of the same session, whose holder is ending: the loss comes first', async () => {
     const first = session.request(1);
     await settle();
+    etcd.listeners[0] = () => {}; // its notices are late
     session.changes = [];
     session.request(2, { steal: true });
     await settle();
