@@ -35,10 +35,12 @@ class SqlSession {
     Object.assign(self, { bucket, functions });
     self.client = await server.connect({ user });
     self.client.on('notification', ({ payload }) => self.#notes.push(payload));
-    const text = `SELECT session, epoch, channels FROM ${functions}.open($1, $2, 0)`;
+    const text = `SELECT session, epoch, channels, pause_ms FROM ${functions}.open($1, $2, 0)`;
     const { rows } = await self.client.query(text, [bucket, agent]);
-    Object.assign(self, rows[0]);
+    const [{ pause_ms: pauseMs, ...session }] = rows;
+    Object.assign(self, session);
     await self.client.query(`LISTEN ${self.channel(self.session)}`);
+    await self.call('bury_all', bucket, self.session, pauseMs > 0 ? '0' : self.epoch);
     return self;
   }
 
