@@ -20,7 +20,9 @@ function callAtTheEnd(call) {
     const descend = () => {
       try {
         descend();
-      } catch {}
+      } catch {
+        // The end. From here on the frames return, one after the other.
+      }
       if (calls++ >= 400) return;
       try {
         promises.push(call());

@@ -1099,11 +1099,12 @@ class NameLock {
    * @param {string} token
    */
   #loseTo(granted, token) {
-    for (const request of [...this.#held]) {
-      const excludes = granted.class === 'x' || request.class === 'x';
+    // Not each of many shared holders for each shared grant.
+    const excluded = granted.class === 'x' ? [...this.#held] : [this.#holder];
+    for (const request of excluded) {
+      if (request === undefined) continue;
       const isOlder = BigInt(request.token) < BigInt(token);
-      const isLost = granted.steal || !request.isEnding;
-      if (excludes && isOlder && isLost) this.#lose(request);
+      if (isOlder && (granted.steal || !request.isEnding)) this.#lose(request);
     }
   }
 
