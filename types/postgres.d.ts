@@ -35,7 +35,10 @@ export interface PostgresConfig {
   user?: string | undefined;
   /** Name of the database. */
   database?: string | undefined;
-  /** The password, or a function that is called for each connection, for tokens that expire. */
+  /**
+   * The password, or a function that is called for each connection, for tokens that expire. A promise
+   * that it returns is not settled while `requestSync()` or `isLocked()` blocks the thread.
+   */
   password?: string | (() => string | Promise<string>) | undefined;
   /** TLS, as of `pg`; without functions: another thread gets it. */
   ssl?: boolean | object | undefined;
