@@ -19,9 +19,6 @@ const READY = 2;
 const TRANSIENT_FAILURE = 3;
 const SHUTDOWN = 4;
 
-/** The most that the wall clock may be late when it ends a call. */
-const DEADLINE_SLACK_MS = 100;
-
 /**
  * Proxies are for the web: a lock goes to the cluster itself. A call that has failed is tried again
  * by the session and nowhere else, because only the session knows what has to be asked before.
@@ -86,11 +83,9 @@ class Connection {
    */
   call({ service, method, request, metadata, timeoutMs }) {
     return new Promise((resolve, reject) => {
-      const options = { deadline: dateNow() + timeoutMs };
       const call = this.#methodOf(service, method)(
         request,
         metadata,
-        options,
         (/** @type {any} */ error, /** @type {any} */ response) => {
           clearTimeout(timer);
           this.#forget(call);
@@ -99,8 +94,8 @@ class Connection {
         },
       );
       this.#calls.add(call);
-      // The deadline above is by the wall clock, which may be set back.
-      const timer = setTimeout(() => call.cancel(), timeoutMs + DEADLINE_SLACK_MS);
+      // A deadline of gRPC would be by the wall clock, which may be set.
+      const timer = setTimeout(() => call.cancel(), timeoutMs);
     });
   }
 

@@ -174,20 +174,13 @@ const isOpen = ({ phase }) => phase === WAITING || phase === HELD;
 const isOf = ({ id, created }, request) => id === request.id && created === request.created;
 
 /**
- * The requests that may still wait when a request has left the queue: those behind it, and lower
- * ones that it has gone ahead of, because a request that it stood behind has left.
+ * The requests that may still wait when a request has left the queue.
  * @param {EtcdRequest} request
  * @param {Waiter[]} heads
- * @returns {Waiter[] | undefined} undefined: it is not among them
+ * @returns {Waiter[] | undefined} undefined: it is not the first of them
  */
-function restBehind(request, heads) {
-  const at = heads.findIndex((head) => isOf(head, request));
-  if (at < 0) return undefined;
-  const { behind, priority } = heads[at];
-  return heads.filter(
-    (it, i) => i > at || (i < at && it.priority < priority && isBefore({ behind }, it)),
-  );
-}
+const restBehind = (request, [first, ...rest]) =>
+  first !== undefined && isOf(first, request) ? rest : undefined;
 
 /**
  * @param {EtcdRequest[]} requests
@@ -584,7 +577,7 @@ class NameLock {
     const entering = this.#session.entries.pass(this.#tryEnter(request));
     const entered = await this.#unlessRefused([request], entering);
     if (entered === undefined) return;
-    const { phase, revision, mustServe } = entered;
+    const { phase = HELD, revision, mustServe } = entered;
     if (phase === WAITING) {
       this.#wait([request], revision);
       if (mustServe) await this.#serveIfPossible();
@@ -640,7 +633,7 @@ class NameLock {
       [nested(overtakesNone, mayQueue ? [this.#putQueue(request)] : []), countOf(heldExclusive)],
       () => this.#find(request),
     );
-    if (answer.succeeded !== false) return toEntered(answer);
+    if (answer.succeeded !== false) return answer;
     const mustRead = isCounted(request) || !answer.responses[0].response_txn.succeeded;
     if (mustRead || (maxPending > 0 && !mayQueue)) return this.#enterByReading(request);
     const mustServe = numberIn(answer.responses[1]) === 0;
@@ -846,7 +839,7 @@ class NameLock {
       const compare = [areNoneSince(held, revision)];
       try {
         const answer = await this.#session.change(compare, success, [], () => this.#find(request));
-        if (isLast && answer.succeeded !== false) return toEntered(answer);
+        if (isLast && answer.succeeded !== false) return answer;
       } catch (error) {
         // The session of a holder has ended.
         if (!(/** @type {EtcdError} */ (error).isLeaseGone)) throw error;
@@ -1395,12 +1388,6 @@ function toFound(responses) {
   if (queued !== undefined) return { phase: WAITING, revision: queued.create_revision };
   return undefined;
 }
-
-/**
- * @param {any} answer  of a change that has taken the lock, or what was found after one in doubt
- * @returns {Found}
- */
-const toEntered = ({ phase = HELD, revision }) => ({ phase, revision });
 
 /**
  * @param {any[]} responses  of ranges over a queue, and over the holders

@@ -26,16 +26,10 @@ class RemoteRequest {
   constructor(message) {
     const { ifAvailable, extras } = message;
     this.message = message;
+    this.number = message.number;
+    this.name = message.name;
     /** The most requests that may wait, itself included; until it waits. */
     this.maxPending = ifAvailable ? 0 : (extras?.maxPending ?? Infinity);
-  }
-
-  get number() {
-    return this.message.number;
-  }
-
-  get name() {
-    return this.message.name;
   }
 }
 
