@@ -1,6 +1,7 @@
 // The other entry points, for `npm test -- install types`: compiled, never run.
 import { subscribe } from 'node:diagnostics_channel';
-import { openLockManager, runEvery, type LockBackend, type LockRequestMessage } from 'holdfast';
+import { openLockManager, runEvery, type LockRequestMessage } from 'holdfast';
+import type { LockBackend } from 'holdfast/backend';
 import * as holdfastByDefault from 'holdfast';
 import { examineEtcd, openEtcdBackend, type EtcdSessionStatus } from 'holdfast/etcd';
 import { LockMetrics, collect, type LockFigures } from 'holdfast/metrics';

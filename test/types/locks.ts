@@ -10,8 +10,6 @@ import core, {
   openLockManager,
 } from 'holdfast';
 import type {
-  LockBackend,
-  LockBackendRequest,
   LockDetail,
   LockEvent,
   LockHandle,
@@ -23,6 +21,9 @@ import type {
   LockOptions,
   TaskSignal,
 } from 'holdfast';
+import type { LockBackend, LockBackendRequest } from 'holdfast/backend';
+// @ts-expect-error a backend's types are exported by 'holdfast/backend' only
+import type { LockBackend as NotOfTheRoot } from 'holdfast';
 
 /** Fails to compile unless the two types are the same. */
 type Same<A, B> =

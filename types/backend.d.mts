@@ -1,0 +1,2 @@
+/** Types only: there is nothing to import at run time. */
+export type * from './backend.js';
