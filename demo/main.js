@@ -1,7 +1,7 @@
 'use strict';
 
-// 4 processes of 2 worker threads append to one ledger under a lock, a fifth process audits it
-// under a shared lock, and one holder is killed in the middle. See README.md.
+// 4 processes of 2 worker threads append to one ledger under a lock. A fifth process audits the
+// ledger under a shared lock, and one holder is killed in the middle. See README.md.
 
 const fs = require('node:fs');
 const os = require('node:os');

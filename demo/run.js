@@ -19,9 +19,9 @@ const ignore = () => {};
 /**
  * @typedef {object} Result
  * @property {number} expected  increments that the writers say they made; of the killed one, those
- * that are in the ledger
- * @property {number} found  what the ledger has counted
- * @property {number} violations  lines that do not follow from the one before
+ * that are in the ledger.
+ * @property {number} found  The count of the ledger.
+ * @property {number} violations  Lines that do not follow from the line before.
  * @property {number} auditViolations  the same, as the auditor saw it
  * @property {number} audits
  * @property {number} grantsPerSecond

@@ -1,9 +1,10 @@
 'use strict';
 
 // A process of the demonstration, and each of its worker threads: appends to the ledger until the
-// number asked for is reached. The victim holds the lock in the middle, and waits for its end; the
-// others leave the last entry until then, so that another writer is granted the lock behind it. If
-// the locks are on a server that is started again, a writer may lose its lock, and asks once more.
+// number asked for is reached. The victim holds the lock in the middle, and waits for its end. The
+// others leave the last entry until then, so that another writer is granted the lock behind the
+// victim. If the locks are on a server that is started again, a writer may lose its lock, and asks
+// once more.
 
 const { Worker, isMainThread, parentPort, threadId, workerData } = require('node:worker_threads');
 const { once } = require('node:events');

@@ -14,8 +14,9 @@ export interface LockRequestExtras {
   /** Milliseconds (may be fractional) after which the lock is taken away with lost('expired'); 0: none. */
   readonly holdLimit: number;
   /**
-   * Return {@link LockOutcome} `MISSED` (or call `missed()`) instead of queueing if so many requests
-   * of the name wait already. 0 to 2**31 - 1, or Infinity: any number; Infinity with `ifAvailable`.
+   * Return {@link LockOutcome} `MISSED` (or call `missed()`) instead of queueing if so many
+   * requests of the name wait already. From 0 to 2**31 - 1, or Infinity: any number; Infinity with
+   * `ifAvailable`.
    */
   readonly maxPending: number;
   /**
@@ -34,9 +35,9 @@ export interface LockRequestExtras {
 }
 
 /**
- * A word of 64 bits that a backend stores with the request, and returns as {@link
- * LockDetail.enclosingToken}: the fencing token of a lock, with the option `deadlock` in its two
- * highest bits. Two halves of 32 bits, unsigned.
+ * A word of 64 bits that a backend stores with the request, and returns as
+ * {@link LockDetail.enclosingToken}. The word is the fencing token of a lock, with the option
+ * `deadlock` in its two highest bits. Two halves of 32 bits, unsigned.
  */
 export interface EnclosingLock {
   /** Upper 32 bits of the fencing token. */
@@ -179,13 +180,14 @@ export interface LockEvent {
   readonly priority: TaskPriority;
   /**
    * How many younger requests had passed it in the queue. At `'granted'` it is the sum for its
-   * wait; later events of a lock repeat it. Over etcd, 0 also if no request of that name has passed
-   * another one since the watch began, and for an end whose details were compacted away.
+   * wait; later events of a lock repeat it. Over etcd, also 0 for ends whose details were
+   * compacted away, and if no request of the name has passed another since the watch began.
    */
   readonly overtakes: number;
   /**
-   * Identifies a request of its agent: in shared memory the last 16 bits of {@link
-   * LockDetail.requestId}. 0: over etcd, the end of one whose details were compacted away.
+   * Identifies a request of its agent: in shared memory the last 16 bits of
+   * {@link LockDetail.requestId}. Over etcd, 0: the end of a request whose details were compacted
+   * away.
    */
   readonly requestId: number;
   /** Milliseconds since 1970, exact to a few milliseconds. */
@@ -230,8 +232,9 @@ export interface LockInspection {
 }
 
 /**
- * The result of a blocking wait: decided, timed out, or refused at once, because this thread would
- * first have to release what the request waits for. After the last two it is still queued.
+ * The result of a blocking wait: decided, timed out, or refused at once. A wait is refused because
+ * this thread would first have to release what the request waits for. After a time-out or a refusal
+ * the request is still queued.
  */
 export type SyncOutcome = 'granted' | 'missed' | 'timeout' | 'deadlock';
 
@@ -277,8 +280,8 @@ export interface LockBackend {
    * Takes a request.
    * @throws DOMException if it is refused (`QuotaExceededError`, `InvalidStateError`,
    *   `SecurityError`); nothing is left behind then. At the end of the stack this method,
-   *   `release()` and `cancel()` may throw a `RangeError` before they have any effect; then they
-   *   are called again where there is more room.
+   *   `release()` and `cancel()` may throw a `RangeError` before they have any effect. Then the
+   *   methods are called again where there is more room.
    */
   enqueue(request: LockBackendRequest): LockOutcome;
   /**
@@ -293,9 +296,9 @@ export interface LockBackend {
     isMicrotask?: boolean,
   ): LockLossReason | undefined | Promise<LockLossReason | undefined>;
   /**
-   * The same for `requestSync()`, from backends whose `release()` may return a promise: blocks the
+   * The same for `requestSync()`, from backends whose `release()` may return a promise. Blocks the
    * thread until the release is in effect.
-   * @throws DOMException if it cannot be known why, or whether, the lock had been taken away: the
+   * @throws DOMException if it cannot be known why, or whether, the lock had been taken away. The
    *   lock is released nevertheless, later.
    */
   releaseSync?(request: LockBackendRequest): LockLossReason | undefined;
@@ -328,7 +331,7 @@ export interface LockBackend {
    * Blocks the thread until a queued request is decided, at most `timeout` ms (may be Infinity).
    * Calls no method of this request, but may call methods of other requests. A worker that waits
    * here can be terminated. The result for a lock that was lost again before this returns is
-   * `'granted'`; `release()` then returns why it was lost.
+   * `'granted'`. Then `release()` returns why the lock was lost.
    * @throws DOMException instead of `failed()`; the request is gone then.
    */
   waitSync?(request: LockBackendRequest, timeout: number): SyncOutcome;
@@ -358,10 +361,10 @@ export interface LockBackend {
     isBlocking?: boolean,
   ): LockDetail[] | Promise<LockDetail[]>;
   /**
-   * Everything that can be reached from queued requests of this agent, given by their `backendId`:
-   * the holders that they wait for, the requests and locks inside those, and so on. It contains all
-   * that exists during the whole call. The deadlock detector uses this, or inspect() if it is
-   * missing.
+   * Everything that can be reached from queued requests of this agent, given by their `backendId`.
+   * That includes the holders that the requests wait for, the requests and locks inside those, and
+   * so on. The result contains all that exists during the whole call. The deadlock detector uses
+   * this, or inspect() if it is missing.
    */
   waitsOf?(requestIds: readonly number[], options: WaitWalkOptions): Promise<WaitWalk>;
   /**
@@ -390,8 +393,8 @@ export interface LockBackend {
   /** The session with a server of locks; absent without one. */
   status?(): Promise<SessionStatus>;
   /**
-   * New descriptors that keep this process's locks held while they are open in any process: for a
-   * command that keeps a lock after this process was killed. The caller closes them.
+   * New descriptors that keep this process's locks held while they are open in any process. For a
+   * command that keeps a lock after this process was killed. The caller closes the descriptors.
    */
   lifeDescriptors?(): number[];
 }

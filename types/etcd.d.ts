@@ -121,10 +121,10 @@ export interface EtcdExamination {
 /**
  * A backend over an etcd cluster, for `openLockManager({ backend })`. If the URL is all that is
  * needed, `openLockManager({ url })` and `HOLDFAST_URL` do the same.
- * @param url `etcd://user:password@host:2379,host2:2379/prefix?ttl=10`; `etcds:` with TLS, and then
- * also the parameters `ca`, `cert` and `key`, names of files. `passwordFile` names a file as well.
- * The files are read again for each connection and each token of authentication.
- * `ttl`: seconds (2 to 3600, default 10) after which a dead machine's locks are free.
+ * @param url The address, `etcd://user:password@host:2379,host2:2379/prefix?ttl=10`. With TLS
+ * `etcds:`, and then also the parameters `ca`, `cert` and `key`, names of files. The parameter
+ * `passwordFile` names a file as well. The files are read again for each connection and each token
+ * of authentication. A dead machine's locks are free after `ttl` seconds (2 to 3600, default 10).
  * @throws TypeError when the URL is not understood, InvalidStateError when `@grpc/grpc-js` is missing
  */
 export function openEtcdBackend(url: string, options?: EtcdOptions): EtcdBackend;

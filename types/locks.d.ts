@@ -11,8 +11,8 @@ export type LockMode = 'exclusive' | 'shared';
  */
 export interface LockOptions {
   /**
-   * Do not wait: call back with `null` if the lock cannot be granted at once, because it is held in
-   * an incompatible mode, or other requests wait. Not together with `steal` or `signal`.
+   * Do not wait: call back with `null` if the lock is held in an incompatible mode, or other
+   * requests wait. Not together with `steal` or `signal`.
    * @defaultValue false
    */
   ifAvailable?: boolean | undefined;
@@ -47,8 +47,8 @@ export interface LockOptions {
    *   `'reject'` in a cycle, the youngest one is rejected.
    * - `'ignore'`: the callback does not wait for this request, which is in no cycle.
    *
-   * Before Node 24 code behind the first `await` of a callback counts as inside only once this option
-   * or `reentrant` was used in the process.
+   * Before Node 24 code behind a callback's first `await` counts as inside only once this option or
+   * `reentrant` was used in the process.
    * @defaultValue 'warn'
    */
   deadlock?: 'warn' | 'reject' | 'ignore' | undefined;
@@ -68,39 +68,41 @@ export interface LockOptions {
   label?: string | undefined;
   /**
    * Maximum number of shared holders, this one included; beyond the standard: a counting semaphore.
-   * 1 to 2**31 - 1, and only with `mode: 'shared'`; anything else is a TypeError. Holders without a
-   * limit count too. The queue stays strict: no request overtakes a request that waits for room.
+   * From 1 to 2**31 - 1, and only with `mode: 'shared'`; anything else is a TypeError. Holders
+   * without a limit count too. The queue stays strict: no request overtakes a request that waits
+   * for room.
    * @defaultValue no limit
    */
   limit?: number | undefined;
   /**
    * Maximum number of requests that wait for the lock, this one included; beyond the standard: 0 to
-   * 2**31 - 1, or `Infinity` for no limit. If the lock is not free and so many wait, the request rejects with a
-   * `QuotaExceededError` at once, and leaves nothing behind; 0: if it would have to wait. The lock
-   * table counts where it would queue the request, so the count is exact over all threads and
-   * processes; a backend for several machines may count requests of the dead. Not together with `steal` or `ifAvailable`.
+   * 2**31 - 1, or `Infinity` for no limit. If the lock is not free and so many wait, the request
+   * rejects with a `QuotaExceededError` at once, and leaves nothing behind. With 0 the request
+   * rejects if it would have to wait. The lock table counts where it would queue the request, so
+   * the count is exact over all threads and processes. A backend for several machines may count
+   * requests of the dead. Not together with `steal` or `ifAvailable`.
    * @defaultValue Infinity
    */
   maxPending?: number | undefined;
   /**
-   * Orders the requests that wait for a lock: by priority, then by age; beyond the standard.
-   * `'user-blocking'`, `'user-visible'` or `'background'`, as for tasks; anything else is a
-   * TypeError. Shared and exclusive requests wait in one queue, which stays strict: while the
-   * first request cannot be granted, the others wait, too. A holder is never interrupted. A request
-   * that 16 younger ones with a higher priority have passed is passed by no other. If `signal` is a
+   * Orders the requests that wait for a lock: by priority, then by age; beyond the standard. One of
+   * `'user-blocking'`, `'user-visible'` and `'background'`, as for tasks; anything else is a
+   * TypeError. Shared and exclusive requests wait in one queue, which stays strict: while the first
+   * request cannot be granted, the others wait, too. A holder is never interrupted. A request that
+   * 16 younger ones with a higher priority have passed is passed by no other. If `signal` is a
    * {@link TaskSignal} and there is no `priority`, the request has the priority of the signal, and
    * is moved when that changes.
    * @defaultValue 'user-visible'
    */
   priority?: TaskPriority | undefined;
   /**
-   * Reentrant request, beyond the standard. Inside the callback of a lock of the same name that
-   * covers it (held exclusively or, for a shared request, in any mode) it takes no further lock:
-   * its callback gets the held lock, which is not released before that callback has ended. Several
-   * such requests in one callback queue among themselves, with the usual rules and their other
-   * options. Work that outlives the outer callback, or the callback of `requestSync()`, is not
-   * covered any more. Outside of such a callback the option has no effect. For `request()` and
-   * `requestSync()`; before Node 24 pass it to the outer request, too.
+   * Reentrant request, beyond the standard. Takes no further lock inside the callback of a lock of
+   * the same name that covers the request. Such a lock is held exclusively or, for a shared
+   * request, in any mode. The request's callback gets the held lock, which is not released before
+   * that callback has ended. Several such requests in one callback queue among themselves, with the
+   * usual rules and their other options. Work that outlives the outer callback, or the callback of
+   * `requestSync()`, is not covered any more. Outside of such a callback the option has no effect.
+   * For `request()` and `requestSync()`; before Node 24 pass it to the outer request, too.
    * @defaultValue false
    */
   reentrant?: boolean | undefined;
@@ -137,11 +139,12 @@ export declare class Lock {
    */
   readonly token: bigint;
   /**
-   * Aborts, beyond the standard, when the lock is lost while it is held; its `reason` is the {@link
-   * LockLostError} that `request()` rejects with. Pass it to work that must end then. Its `priority`
-   * is the highest of the request and of those that wait for the lock, with `prioritychange` events,
-   * from the first use on; so tasks that are posted with it inherit the urgency of the requests that
-   * wait. After the release it is the one of the request.
+   * Aborts, beyond the standard, when the lock is lost while it is held; its `reason` is the
+   * {@link LockLostError} that `request()` rejects with. Pass it to work that must end then. Its
+   * `priority` is the highest of the request and of those that wait for the lock, with
+   * `prioritychange` events, from the first use on. So tasks that are posted with the signal
+   * inherit the urgency of the requests that wait. After the release the priority is the one of the
+   * request.
    * @example
    * ```ts
    * await locks.request('feed', ({ signal }) => fetch(url, { signal }));
@@ -192,10 +195,13 @@ export interface LockInfo {
 }
 
 /**
- * Whether a process runs: `'stopped'` by a signal (state T), `'traced'` by a debugger, `'frozen'`
- * with its container, `'zombie'` (ended, but its parent has not read its status), `'gone'` (ended;
- * a command that it ran keeps the lock), `'unknown'` (of another machine or PID namespace, of
- * another user whose processes /proc hides (`hidepid`), or without its own /proc).
+ * Whether a process runs:
+ *
+ * - `'stopped'` by a signal (state T), `'traced'` by a debugger, `'frozen'` with its container;
+ * - `'zombie'` (ended, but its parent has not read its status);
+ * - `'gone'` (ended; a command that it ran keeps the lock);
+ * - `'unknown'` (of another machine or PID namespace, of another user whose processes /proc hides
+ *   (`hidepid`), or without its own /proc).
  */
 export type ProcessState =
   'running' | 'stopped' | 'traced' | 'frozen' | 'zombie' | 'gone' | 'unknown';
@@ -249,13 +255,15 @@ export declare class LockManager {
    *   UTF-16 code units.
    * @param callback - Gets the lock. A pending request keeps the event loop alive, a held lock does
    *   not.
-   * @returns What `callback` returned, once the lock is released. Rejects with what `callback`
-   *   threw or rejected with,
-   * `signal.reason` (aborted while pending), `TimeoutError` (pending for longer than `timeout`),
-   * {@link LockLostError} (the lock was lost; name `AbortError` if it was stolen),
-   * `NotSupportedError` (reserved name, options that exclude each other), `TypeError` (argument of
-   * a wrong type), `InvalidStateError` (closed), `QuotaExceededError` (bucket full; beyond the
-   * standard). Never throws.
+   * @returns What `callback` returned, once the lock is released. Never throws. Rejects with:
+   *
+   *   - what `callback` threw or rejected with;
+   *   - `signal.reason` (aborted while pending), `TimeoutError` (pending for longer than
+   *     `timeout`);
+   *   - {@link LockLostError} (the lock was lost; name `AbortError` if it was stolen);
+   *   - `NotSupportedError` (reserved name, options that exclude each other);
+   *   - `TypeError` (argument of a wrong type), `InvalidStateError` (closed);
+   *   - `QuotaExceededError` (bucket full; beyond the standard).
    * @see https://w3c.github.io/web-locks/#api-lock-manager-request
    * @example
    * ```ts
@@ -316,13 +324,13 @@ export declare class LockManager {
   acquire(name: string, options: LockOptions): Promise<LockHandle | null>;
 
   /**
-   * Runs `callback` while all of the locks are held, beyond the standard. They are taken one by one
-   * in the order of their names (by UTF-16 code units), so calls that share names never wait for
-   * each other in a cycle.
+   * Runs `callback` while all of the locks are held, beyond the standard. The locks are taken one
+   * by one in the order of their names (by UTF-16 code units). So calls that share names never wait
+   * for each other in a cycle.
    * @param names - Any number; repeated ones are taken once.
    * @param options - As for {@link LockManager.request}, for each of the locks; `timeout` and
-   *   `signal` limit the whole wait. `holdLimit` is a `NotSupportedError`: the limit of the first
-   *   lock would pass while the call waits for the others.
+   *   `signal` limit the whole wait. The option `holdLimit` is a `NotSupportedError`: the limit of
+   *   the first lock would pass while the call waits for the others.
    * @param callback - Gets the locks in the order of `names`, or `null` if `ifAvailable` was
    *   refused for one of them.
    * @returns What `callback` returned, once all are released. Rejects like {@link
@@ -351,14 +359,15 @@ export declare class LockManager {
   /**
    * Blocks this thread until the lock is granted, calls `callback`, and releases the lock; beyond
    * the standard. For worker threads and command-line programs: while it waits, nothing else runs
-   * on this thread, not even code that would release the lock. `worker.terminate()` ends a waiting
-   * worker. A cycle through other threads or processes is not detected: set a `timeout`.
+   * on this thread, not even code that would release the lock. To end a waiting worker, call
+   * `worker.terminate()`. A cycle through other threads or processes is not detected: set a
+   * `timeout`.
    * @param options - As for {@link LockManager.request}, without `signal`.
    * @returns What `callback` returned, after the release.
-   * @throws `TimeoutError` (waited for longer than `timeout`); {@link DeadlockError}, at once, if
-   *   this manager holds the lock or has an earlier request for it; {@link LockLostError};
-   *   TypeError for a callback that returns a thenable; the error of `callback`, and the errors of
-   *   {@link LockManager.request}.
+   * @throws `TimeoutError` (waited for longer than `timeout`). Also a {@link DeadlockError}, at
+   *   once, if this manager holds the lock or has an earlier request for it. Also a
+   *   {@link LockLostError}, a TypeError for a callback that returns a thenable, the error of
+   *   `callback`, and the errors of {@link LockManager.request}.
    * @example
    * ```ts
    * const port = locks.requestSync('ports', { timeout: 1_000 }, () => takeNextPort());
@@ -388,32 +397,36 @@ export declare class LockManager {
 
   /**
    * Whether the lock is held now, in any mode; beyond the standard. True also for a granted lock
-   * whose callback has not run yet, and while the part of the table with its name cannot be read: a
-   * process is stopped inside, or has died inside and the background thread has yet to repair it.
-   * @throws TypeError without a name, DOMException `InvalidStateError` after {@link
-   *   LockManager.close}, and what the bucket cannot be opened for; over a broker, PostgreSQL and
-   *   etcd `InvalidStateError` also without an answer for ten seconds, or a TTL if that is longer.
+   * whose callback has not run yet, and while the part of the table with its name cannot be read.
+   * Then a process is stopped inside, or has died inside and the background thread has yet to
+   * repair the part.
+   * @throws A TypeError without a name, a DOMException `InvalidStateError` after
+   *   {@link LockManager.close}, and what the bucket cannot be opened for. Over a broker,
+   *   PostgreSQL and etcd `InvalidStateError` also without an answer for ten seconds, or a TTL if
+   *   that is longer.
    */
   isLocked(name: string): boolean;
 
   /**
-   * The events, from now on, of the lock of this name or of all locks of the bucket, in all threads
-   * and processes; beyond the standard. The events of one name arrive in their order. A request
-   * that is granted at once is never `queued`, and a refused `ifAvailable` request is not an event.
+   * Events, from now on, of the lock of this name or of all locks of the bucket, in all threads and
+   * processes; beyond the standard. The events of one name arrive in their order. A request that is
+   * granted at once is never `queued`, and a refused `ifAvailable` request is not an event.
    *
    * Watching adds a small cost to each lock operation; without watchers there is none. No lock
    * waits for a watcher: a slow watcher loses the oldest events, and {@link LockEvent.lost} of the
    * next event counts them. At most 16,384 events of the bucket may be unread (at the default
    * capacity), in plain JavaScript 4,096. Events arrive within about 20 ms.
    *
-   * A waiting `next()` keeps the event loop alive; a watch that is not being read does not.
-   * `return()`, which leaving a `for await` calls, ends it; so do {@link LockManager.close} and the
-   * garbage collection of the iterator.
+   * A waiting `next()` keeps the event loop alive; a watch that is not being read does not. The
+   * watch is ended by `return()`, which leaving a `for await` calls, by {@link LockManager.close},
+   * and by the garbage collection of the iterator.
    * @param name - `undefined`: all locks.
-   * @returns The iterator. `next()` rejects with the reason of `signal` once that has aborted, and
-   *   with `InvalidStateError` when the lock table was removed or replaced; then it is over.
-   * @throws TypeError, DOMException `InvalidStateError` after {@link LockManager.close}, and what
-   *   the bucket cannot be opened for; `QuotaExceededError` when there is no memory for the events.
+   * @returns The iterator. Its `next()` rejects with the reason of `signal` once that has aborted.
+   *   The method also rejects with `InvalidStateError` when the lock table was removed or replaced;
+   *   then the watch is over.
+   * @throws A TypeError, a DOMException `InvalidStateError` after {@link LockManager.close}, and
+   *   what the bucket cannot be opened for; `QuotaExceededError` when there is no memory for the
+   *   events.
    * @example
    * ```ts
    * for await (const { type, name, pid } of locks.watch()) {
@@ -472,8 +485,8 @@ export declare class DeadlockError extends DOMException {
 }
 
 /**
- * The bucket `default` of this user on this machine, shared by all threads of all processes; with a
- * shared directory in `HOLDFAST_DIR` of all members of its group.
+ * The bucket `default` of this user on this machine, shared by all threads of all processes. With a
+ * shared directory in `HOLDFAST_DIR` it is the bucket of all members of the directory's group.
  */
 export declare const locks: LockManager;
 
@@ -520,22 +533,22 @@ export interface OpenLockManagerOptions {
   callSites?: boolean | undefined;
   /**
    * Size limit in bytes of a bucket that is created: 1 MiB to 16 GiB, a multiple of 4,096. With
-   * another number each request rejects with a TypeError. An existing bucket keeps its capacity; if
-   * that is another one, a process warning (`HOLDFAST_CAPACITY`) says so.
+   * another number each request rejects with a TypeError. An existing bucket keeps its capacity. If
+   * its capacity is another number, a process warning (`HOLDFAST_CAPACITY`) says so.
    * @defaultValue 67_108_864: 64 MiB, of which only what is used takes memory
    */
   capacity?: number | undefined;
   /**
    * Absolute path of the directory of buckets, in place of the directory that all processes of a
-   * user share. A missing one is made for this user alone; `holdfast share` makes one for the
-   * members of a group.
+   * user share. A missing directory is made for this user alone. For the members of a group,
+   * `holdfast share` makes a directory.
    * @defaultValue `HOLDFAST_DIR`; without that a directory of the user in `/dev/shm`
    */
   directory?: string | undefined;
   /**
-   * The address of the locks: `shm:`, `broker:` (both with a directory if it is not the default,
-   * as in `broker:///srv/locks`), `local:`, or `postgres:`, `etcd:` or `etcds:` (TLS) with hosts.
-   * Processes share locks if their URLs name the same address.
+   * The address of the locks: `shm:`, `broker:`, `local:`, or `postgres:`, `etcd:` or `etcds:`
+   * (TLS) with hosts. The URLs `shm:` and `broker:` have a directory if it is not the default, as
+   * in `broker:///srv/locks`. Processes share locks if their URLs name the same address.
    * @defaultValue `HOLDFAST_URL`; without that `shm:` on Linux and `broker:` elsewhere
    */
   url?: string | undefined;

@@ -11,9 +11,9 @@ export interface LockMetricsOptions {
    */
   manager?: LockManager | undefined;
   /**
-   * `'bucket'`: all threads of all processes that use the bucket, through
-   * `LockManager.watch()`. `'process'`: the requests of this thread, in all its buckets, with times
-   * exact to a microsecond, through the diagnostics channels.
+   * `'bucket'`: all threads of all processes that use the bucket, through `LockManager.watch()`.
+   * With `'process'`: the requests of this thread, in all its buckets, with times exact to a
+   * microsecond, through the diagnostics channels.
    * @defaultValue 'bucket'
    */
   scope?: 'bucket' | 'process' | undefined;

@@ -110,8 +110,9 @@ export interface MutexRelease {
 }
 
 /**
- * A mutex with the interface of common libraries. With a name it is the lock of that name, shared
- * by threads and processes; without one it is private to the object, in plain JavaScript.
+ * A mutex with the interface of common libraries. With a name the mutex is the lock of that name,
+ * shared by threads and processes. Without a name the mutex is private to the object, in plain
+ * JavaScript.
  * @example
  * ```ts
  * const refresh = new Mutex('refresh');
@@ -123,8 +124,8 @@ export declare class Mutex {
   /** Private to the object. */
   constructor();
   /**
-   * @throws TypeError for a name that is not a string (`undefined` too: an unset variable must not
-   *   lose exclusion), or a `manager` that is not a lock manager.
+   * @throws TypeError for a name that is not a string, or a `manager` that is not a lock manager.
+   *   The name `undefined` is refused, too: an unset variable must not lose exclusion.
    */
   constructor(name: string, options?: MutexOptions);
   /**
@@ -188,8 +189,8 @@ export declare class Semaphore {
   /**
    * @param name - `undefined`: private to the object.
    * @param permits - How many holders there may be at a time: 1 to 2**31 - 1.
-   * @throws TypeError for a name that is neither a string nor `undefined`, `permits` out of range, a
-   *   `manager` without a name, or that is none.
+   * @throws A TypeError for a name that is neither a string nor `undefined`, `permits` out of
+   *   range, a `manager` without a name, or that is none.
    */
   constructor(name: string | undefined, permits: number, options?: MutexOptions);
   /**
@@ -237,8 +238,8 @@ export declare class Semaphore {
 export declare class AsyncLock {
   /**
    * @param byteOffset - Offset of the word in the buffer, in bytes: a multiple of 4, 0 by default.
-   * @throws TypeError for another kind of buffer, RangeError for an offset outside of it or not
-   * aligned.
+   * @throws A TypeError for another kind of buffer, a RangeError for an offset outside of the
+   * buffer or not aligned.
    */
   constructor(sharedArrayBuffer: SharedArrayBuffer, byteOffset?: number);
   /**

@@ -11,7 +11,7 @@ export interface PostgresBackendOptions {
    */
   bucket?: string | undefined;
   /**
-   * The time in seconds (2 to 3600) after which the locks of a machine that is dead or cut off are free.
+   * The seconds (2 to 3600) after which the locks of a dead or cut-off machine are free.
    * @defaultValue the one in the URL, otherwise 10
    */
   ttl?: number | undefined;
@@ -99,9 +99,9 @@ export interface PostgresExamination {
 /**
  * A backend over a PostgreSQL database (13 or later), for `openLockManager({ backend })`. If the
  * URL is all that is needed, `openLockManager({ url })` and `HOLDFAST_URL` do the same.
- * @param target `postgres://user@host:5432,host2:5432/database?ttl=10`, with libpq's parameters; or
- * a configuration or a pool of `pg`
- * @throws TypeError when the target is not understood, InvalidStateError when `pg` is missing
+ * @param target A URL, `postgres://user@host:5432,host2:5432/database?ttl=10`, with libpq's
+ * parameters; or a configuration or a pool of `pg`.
+ * @throws A TypeError when the target is not understood, an InvalidStateError when `pg` is missing
  */
 export function openPostgresBackend(
   target: string | PostgresConfig | PostgresPool,

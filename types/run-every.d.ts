@@ -59,8 +59,8 @@ export interface RunEveryOptions {
    */
   signal?: AbortSignal | undefined;
   /**
-   * The record of runs: a {@link RunStore}, or the absolute path of a file for this job alone.
-   * @defaultValue a file beside the lock table, which the next boot of the machine removes; in
+   * The record of runs. A {@link RunStore}, or the absolute path of a file for this job alone.
+   * @defaultValue a file beside the lock table, which the next boot of the machine removes. In
    * memory for `local:`. Required for `postgres:`, `etcd:` and a backend of your own.
    */
   store?: string | RunStore | undefined;
@@ -81,9 +81,9 @@ export interface RunEveryOptions {
  * @param callback - Its promise is awaited before the next run.
  * @returns A promise that is fulfilled when `signal` has aborted and a run in progress has ended. A
  *   run that rejects after that counts as not made. Rejects with what `callback` threw, unless
- *   `onError` is given; what the store threw; `TypeError` (argument of a wrong type, a `store` is
- *   missing); and what {@link LockManager.request} rejects with, except `LockLostError`: a process
- *   whose lock was stolen queues again. Never throws.
+ *   `onError` is given. Rejects also with what the store threw, and with a `TypeError` (argument of
+ *   a wrong type, a `store` is missing). Rejects also with what {@link LockManager.request} rejects
+ *   with, except `LockLostError`: a process whose lock was stolen queues again. Never throws.
  * @example
  * ```ts
  * const stop = new AbortController();

@@ -1,6 +1,6 @@
 /**
- * From the highest down: `'user-blocking'` runs ahead of timers and I/O, `'user-visible'` beside
- * them, `'background'` only when the event loop has nothing else to do.
+ * Highest first: `'user-blocking'` runs ahead of timers and I/O, `'user-visible'` beside them,
+ * `'background'` only when the event loop has nothing else to do.
  * @see https://wicg.github.io/scheduling-apis/#sec-task-priorities
  */
 export type TaskPriority = 'user-blocking' | 'user-visible' | 'background';
@@ -48,8 +48,8 @@ export interface PriorityInspection {
 export type SchedulerInspection = Record<TaskPriority, PriorityInspection> & { delayed: number };
 
 /**
- * Runs callbacks as separate tasks in the event loop of this thread, by priority and, within a
- * priority, in the order in which they were posted. Waiting tasks keep the thread alive.
+ * Runs callbacks as separate tasks in this thread's event loop, by priority and, within a priority,
+ * in the order in which they were posted. Waiting tasks keep the thread alive.
  * @see https://wicg.github.io/scheduling-apis/#sec-scheduler
  */
 export declare class Scheduler {
@@ -64,8 +64,8 @@ export declare class Scheduler {
   postTask<T>(callback: () => T, options?: SchedulerPostTaskOptions): Promise<Awaited<T>>;
   /**
    * Yields to the event loop, and continues in a continuation: a task that runs before the other
-   * tasks of its priority. It inherits priority and signal from the calling task, also after
-   * `await`; in an idle callback it has `'background'`, elsewhere `'user-visible'`.
+   * tasks of its priority. The continuation inherits priority and signal from the calling task,
+   * also after `await`. In an idle callback it has `'background'`, elsewhere `'user-visible'`.
    * @returns Rejects with `signal.reason` when the signal of the task aborts.
    * @see https://wicg.github.io/scheduling-apis/#dom-scheduler-yield
    */

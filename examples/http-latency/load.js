@@ -1,7 +1,7 @@
 'use strict';
 
-// The load: sends requests at a fixed rate for some time and reports how long each answer took,
-// from the time at which the request was due.
+// The load: sends requests at a fixed rate for some time, and reports how long each answer took.
+// An answer's time begins when the request was due.
 
 const http = require('node:http');
 

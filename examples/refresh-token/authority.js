@@ -3,7 +3,7 @@
 // An authorization server with rotating refresh tokens, and the API that it protects, for one
 // session. A refresh returns a new pair of tokens, and makes the old pair worthless. An old refresh
 // token that is sent again was copied or used twice, so the whole session is revoked (RFC 9700,
-// 4.14.2). One repetition is forgiven, as by servers whose clients may crash: as long as the new
+// 4.14.2). One repetition is forgiven, as by servers whose clients may crash. As long as the new
 // pair is unused, the answer may have been lost, and is given again.
 
 const { randomUUID } = require('node:crypto');

@@ -11,8 +11,8 @@ const { TokenTable } = require('./token-store.js');
 /** @typedef {Record<string, { calls: number, refreshes: number }>} Machines  by address */
 
 /**
- * POST /token {"refreshToken"} gives tokens or 400; GET /api with a bearer token gives 200, 401 or
- * 403; GET and PUT /tokens read and write the table; GET /counts returns the counts so far.
+ * POST /token {"refreshToken"} gives tokens or 400. GET /api with a bearer token gives 200, 401 or
+ * 403. GET and PUT /tokens read and write the table. GET /counts returns the counts so far.
  */
 class Server {
   session;

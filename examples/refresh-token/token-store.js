@@ -55,8 +55,8 @@ class RemoteTokens {
   }
 
   /**
-   * A write that comes after one of a later holder is refused, and needs no answer: the lock of
-   * this one was lost, and the later holder has done the work.
+   * A write that comes after the write of a later holder is refused, and needs no answer. The lock
+   * of this writer was lost, and the later holder has done the work.
    * @param {Tokens} tokens
    * @param {bigint} fence
    * @param {AbortSignal} [signal]

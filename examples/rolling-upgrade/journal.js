@@ -1,7 +1,7 @@
 'use strict';
 
-// The service's record of its work, a line for each step: the number of the order, `begun` or
-// `done`, the release of the program, its process, and the time.
+// The service's record of its work, a line for each step. A line has the number of the order,
+// `begun` or `done`, the release of the program, its process, and the time.
 
 const { existsSync, readFileSync } = require('node:fs');
 

@@ -21,8 +21,8 @@ const USAGE = `node examples/rolling-upgrade/main.js [options]
 
 /**
  * @typedef {object} Result
- * @property {number[]} orders  served by the first and by the second release
- * @property {number} unfinished  orders that were begun and never done
+ * @property {number[]} orders  Served by the first and by the second release.
+ * @property {number} unfinished  Orders that were begun and never done.
  * @property {number} outOfOrder  lines of the journal
  * @property {number} longestPauseMs  in which no order was begun or done
  * @property {boolean} ok

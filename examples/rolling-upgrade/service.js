@@ -10,9 +10,9 @@ const { lastNumber } = require('./journal.js');
 /**
  * @typedef {object} Task
  * @property {number} release  of this program
- * @property {string} library  what it loads as holdfast: a name, or the folder of a version
- * @property {string} journal  a file
- * @property {string} directory  of the locks, unless HOLDFAST_URL says where they are
+ * @property {string} library  what it loads as holdfast: a name, or the folder of a version.
+ * @property {string} journal  A file.
+ * @property {string} directory  The directory of the locks, unless HOLDFAST_URL says where they are
  * @property {boolean} withLock
  */
 

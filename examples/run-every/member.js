@@ -1,7 +1,7 @@
 'use strict';
 
 // One of several equal processes. The holder of the lock is the leader and writes a report whenever
-// one is due; the others wait in the queue of the lock, which costs nothing.
+// a report is due. The others wait in the queue of the lock, which costs nothing.
 
 const { appendFileSync, existsSync, readFileSync } = require('node:fs');
 const { once } = require('node:events');

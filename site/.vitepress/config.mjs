@@ -1,5 +1,5 @@
-// The documentation site. Its pages are collected in build/site-pages by scripts/docs.js, in the
-// folders that they have in the repository, so that links between them stay as they are.
+// The documentation site. Its pages are collected in build/site-pages by scripts/docs.js, in their
+// folders of the repository, so that links between them stay as they are.
 
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
