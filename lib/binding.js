@@ -27,7 +27,7 @@ class BindingError extends Error {
 keepName(BindingError, 'BindingError');
 
 /**
- * The C library of this process, by the files that are mapped into it: a binary built for one C
+ * The C library of this process, by the files that are mapped into it. A binary built for one C
  * library cannot be loaded beside the other. The file of glibc is libc.so.6, libc-2.33.so and the
  * like before version 2.34; musl is in its dynamic loader.
  * @param {string} [maps]  for tests
@@ -140,8 +140,8 @@ const OTHER_RUNTIMES = { bun: 'Bun', deno: 'Deno' };
 const MIN_LIBUV = [1, 45];
 
 /**
- * Bun and Deno load the addon and then abort, in `dlopen` or at the first use of the event loop,
- * where JavaScript cannot catch an error. So does Node 20.2. So this throws first.
+ * Bun and Deno load the addon and then abort, in `dlopen` or at the first use of the event loop. So
+ * does Node 20.2. JavaScript cannot catch an error there. So this throws first.
  * @param {Record<string, string | undefined>} versions
  */
 function refuseOtherRuntimes(versions) {

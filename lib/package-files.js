@@ -1,7 +1,7 @@
 'use strict';
 
-// Finds the folder of the package, also for code that a bundler has taken out of it, and the files
-// that are started or read by their path.
+// Finds the folder of the package, and the files that are started or read by their path. Works also
+// for code that a bundler has taken out of the package.
 
 const { existsSync, readFileSync } = require('node:fs');
 const path = require('node:path');

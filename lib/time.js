@@ -1,6 +1,6 @@
 'use strict';
 
-// The timers, clocks and microtasks of this package, taken once, when it loads: a program that
+// The timers, clocks and microtasks of this package, taken once, when it loads. A program that
 // replaces them later, as tests with fake timers do, does not stop its locks. The asynchronous
 // context of the load is taken, too.
 
@@ -44,8 +44,8 @@ const contextAtLoad = new AsyncResource('HOLDFAST');
 
 module.exports = {
   /**
-   * Calls a function that opens something for longer than a request: it is to keep nothing that the
-   * program has in an AsyncLocalStorage during that request.
+   * Calls a function that opens something for longer than a request. The opened object is to keep
+   * nothing that the program has in an AsyncLocalStorage during that request.
    * @template T
    * @param {() => T} open
    * @returns {T}

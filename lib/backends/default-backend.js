@@ -31,11 +31,11 @@ function openFallback({ bucket = 'default' }, cause) {
 }
 
 /**
- * Attaches this agent to a bucket. The option `url` or HOLDFAST_URL chooses the backend; without
- * them it is shared memory on Linux, and a broker on platforms that have no native part. If the
- * native part should exist but cannot be loaded, this throws an error that says what is missing.
- * With HOLDFAST_FALLBACK=local an agent without the native part gets locks of its thread alone
- * instead.
+ * Attaches this agent to a bucket. The option `url` or HOLDFAST_URL chooses the backend. Without
+ * them the backend is shared memory on Linux, and a broker on platforms that have no native part.
+ * If the native part should exist but cannot be loaded, this throws an error that says what is
+ * missing. With HOLDFAST_FALLBACK=local an agent without the native part gets locks of its thread
+ * alone instead.
  * @param {BucketOptions} options
  * @returns {LockBackend}
  */

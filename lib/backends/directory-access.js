@@ -3,8 +3,8 @@
 const { existsSync, statfsSync } = require('node:fs');
 
 /**
- * The users of a directory of buckets, its owner alone (private) or the members of a group
- * (shared), and the modes of all that is made in it. The native part has the same rules
+ * The users of a directory of buckets, and the modes of all that is made in it. Its users are the
+ * owner alone (private) or the members of a group (shared). The native part has the same rules
  * (src/platform/access.cc).
  * @typedef {object} Access
  * @property {number} [group]  undefined: private

@@ -5,7 +5,7 @@ const { lazy } = require('../lazy.js');
 
 /**
  * The name of the PID namespace of this process: process ids mean something to processes with the
- * same one. '': not known, or there are none, as on other systems than Linux.
+ * same one. Empty: not known, or there are none, as on other systems than Linux.
  */
 const pidNamespace = lazy(() => {
   try {

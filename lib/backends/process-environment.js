@@ -3,8 +3,8 @@
 const { isWorker } = require('../node-internals.js');
 
 /**
- * A variable of the process's environment, also in a worker with an `env` of a different content:
- * locks of one process are not to be in two places.
+ * A variable of the process's environment, also in a worker with a different `env`: locks of one
+ * process are not to be in two places.
  * @param {string} name
  * @returns {string | undefined} an empty variable counts as unset, as in most programs
  */

@@ -25,7 +25,7 @@ function addThreadUser(user) {
 
 /**
  * Whether a request that has to wait waits for this thread: for a lock or an earlier request of
- * another copy, which cannot end while the thread is blocked. Two shared requests may have the lock
+ * another copy. Neither can end while the thread is blocked. Two shared requests may have the lock
  * together, so those are not known to wait for one another.
  * @param {string | undefined} place  the address of its lock table
  * @param {{ name: string, mode: LockMode }} request

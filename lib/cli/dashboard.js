@@ -482,7 +482,7 @@ const MIN_INTERVAL_MS = 100;
 /** @param {Options} options */
 async function dashboard(options) {
   const manager = openExistingManager(options);
-  await manager.query(); // what the table cannot be opened for is said here, not in the page
+  await manager.query(); // if the table cannot be opened, the error appears here, not in the page
   // Before the address is known: a signal would end the process, and leave files of the manager.
   const ended = Promise.race(ENDINGS.map((signal) => once(process, signal)));
   const address = addressText(options);

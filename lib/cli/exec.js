@@ -27,8 +27,8 @@ const FROM_TERMINAL = new Set(['SIGINT', 'SIGQUIT', 'SIGWINCH', 'SIGHUP']);
 const SIGNAL_BASE = 128;
 
 /**
- * Whether this process is in the foreground of a terminal: then what the terminal sends reaches the
- * command without help, and would reach it twice with it.
+ * Whether this process is in the foreground of a terminal. Then what the terminal sends reaches the
+ * command without help, and would reach it twice with help.
  */
 function isInForeground() {
   try {
@@ -175,8 +175,8 @@ function toCommand(words) {
  */
 
 /**
- * As acquire() of the lock manager, without the files that its handle and its signal load: they
- * take a tenth of the time in which `exec` starts.
+ * As acquire() of the lock manager, without the files that its handle and its signal load. Those
+ * files take a tenth of the time in which `exec` starts.
  * @param {import('holdfast').LockManager} manager
  * @param {string} name
  * @param {Options} options

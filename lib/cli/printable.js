@@ -7,8 +7,8 @@
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu;
 
 /**
- * Text that came from another process, such as a lock's name, as it may go to a terminal: it must
- * not move the cursor, change the window's title or look like another line.
+ * Text that came from another process, such as a lock's name, as it may go to a terminal. Such text
+ * must not move the cursor, change the window's title or look like another line.
  * @param {string} text
  * @returns {string}
  */

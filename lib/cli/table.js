@@ -57,8 +57,8 @@ function cutFree(rows, columns, width) {
 }
 
 /**
- * Lines of a table. Columns that are empty in all rows are left out; free ones and the last one are
- * cut to the width of the terminal, so that a row is a line.
+ * Lines of a table. Columns that are empty in all rows are left out. Free columns and the last one
+ * are cut to the width of the terminal, so that a row is a line.
  * @param {Column[]} columns
  * @param {string[][]} allRows
  * @param {{ width?: number, style?: Style }} [options]

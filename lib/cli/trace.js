@@ -60,9 +60,9 @@ const labelsOf = ({ label, callSite }) => ({
 const keyOf = ({ clientId, requestId }) => `${clientId} ${requestId & REQUEST_ID_MASK}`;
 
 /**
- * Lock events as a trace in the Trace Event Format, which Perfetto and Chrome open: each process
- * with its waits and holds, and each lock with its holders, over time; the queue length as a
- * counter; deaths and steals as marks.
+ * Lock events as a trace in the Trace Event Format, which Perfetto and Chrome open. The trace shows
+ * each process with its waits and holds, and each lock with its holders, over time. The queue
+ * length is a counter; deaths and steals are marks.
  */
 class LockTrace {
   events = 0;

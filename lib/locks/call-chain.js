@@ -102,8 +102,8 @@ function callFollowed(request, callback, lock) {
 }
 
 /**
- * Runs a function as if inside the callback of a request, and restores the context afterwards: the
- * first context of a process would otherwise be inherited by all of its code.
+ * Runs a function as if inside the callback of a request, and restores the context afterwards.
+ * Otherwise all code of a process would inherit its first context.
  * @template T
  * @param {ChainLink | undefined} request
  * @param {() => T} run

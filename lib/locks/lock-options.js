@@ -113,11 +113,10 @@ const toExtras = ({ deadlock, holdLimit, label, limit, maxPending, priority }) =
 });
 
 /**
- * Converts the options argument. Each member is read once: the standard's members in the order of
- * their names, then the extensions, as of a dictionary that inherits from the standard's. This is
- * one function for the same reason as LockRequest.start(). An option that needs the call chain
- * turns on following it. Standard: Web Locks, dictionary LockOptions; Web IDL, "convert to
- * dictionary".
+ * Converts the options argument. Each member is read once: the standard's members in order of name,
+ * then the extensions, as of a dictionary that inherits from the standard's. This is one function
+ * for the same reason as LockRequest.start(). An option that needs the call chain turns on
+ * following it. Standard: Web Locks, dictionary LockOptions; Web IDL, "convert to dictionary".
  * @param {unknown} value
  * @returns {LockOptions}
  */

@@ -519,8 +519,8 @@ class LockRequest {
       if (this.#phase === OVER) this.#waitLimits?.end();
       return released;
     } catch (error) {
-      // A then() of the program threw, see thenOrAbort(), or a call at the end of the stack, where
-      // none but built-in functions can be called: the end of the request needs more room.
+      // A then() of the program threw, see thenOrAbort(), or a call at the end of the stack. There
+      // only built-in functions can be called: the end of the request needs more room.
       this.#open = undefined; // the caller gets the error
       if (isRequested) void apply(then, RESOLVED, [() => this.abort(error)]);
       else publishEnd(this, error);
@@ -565,8 +565,8 @@ class LockRequest {
   /**
    * The lock's signal aborts, and the released promise rejects at once. A running callback
    * continues. A callback that has not run yet runs after a steal, and then the promise rejects: by
-   * the standard every grant is followed by its callback. It does not run after a hold limit or
-   * when the backend was closed: no program asked for a callback beside a new holder.
+   * the standard every grant has its callback. It does not run after a hold limit or when the
+   * backend was closed: no program asked for a callback beside a new holder.
    * @param {LossReason} reason
    * @param {string} [because]  the backend's explanation
    */

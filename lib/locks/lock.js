@@ -229,8 +229,8 @@ class Lock {
   }
 
   /**
-   * Beyond the standard: aborts with a LockLostError if the lock is lost while it is held, and has
-   * the highest priority of the request and of those that wait.
+   * Beyond the standard: aborts with a LockLostError if the lock is lost while it is held. Has the
+   * highest priority of the request and of the requests that wait.
    */
   get signal() {
     return signalsOf(this.#request).signal;

@@ -7,7 +7,7 @@ const { DEFAULT_PRIORITY } = require('../task-priority.js');
 /**
  * Adds facts from /proc to the processes of an inspection: whether each one runs, and its command
  * line. Each process is read once. Its state is 'unknown' without /proc, if /proc belongs to
- * another PID namespace or hides the process (hidepid), or if the process runs on another machine.
+ * another PID namespace or hides the process (hidepid), or for a process of another machine.
  */
 
 /** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
@@ -78,8 +78,8 @@ function isFrozen(pid) {
 }
 
 /**
- * Whether no process has this id. The kernel says so of a process of any user, and also if /proc
- * hides it or this process has no descriptor left to read /proc with.
+ * Whether no process has this id. The kernel says so of a process of any user, also if /proc hides
+ * it or no descriptor is left to read /proc with.
  * @param {number} pid
  */
 function isGone(pid) {

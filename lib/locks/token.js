@@ -10,7 +10,7 @@ const tokenOf = ({ tokenHigh, tokenLow }) =>
 /**
  * Every backend stores an enclosing token of 64 bits per request: the token of the innermost lock
  * in whose callback the request was made. Its two highest bits, which no token reaches, are the
- * request's option `deadlock`: all agents of a bucket have to agree which request of a cycle acts.
+ * request's option `deadlock`: all agents have to agree which request of a cycle acts.
  */
 
 /** @typedef {import('../../types/backend.d.ts').LockDeadlockAction} LockDeadlockAction */

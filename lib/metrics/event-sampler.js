@@ -21,9 +21,9 @@ const MAX_GRANTS = 1_000_000_000n;
 
 /**
  * The events of a bucket for statistics, at a cost that has a bound. While there are few, it reads
- * all. Once it has read as many as a window may have, it pauses until the next window: requests are
- * not recorded then, only incidents (losses, deaths, timeouts). Grants are counted exactly all the
- * time, by their tokens.
+ * all. Once it has read as many as a window may have, it pauses until the next window. A pause
+ * records no requests, only incidents (losses, deaths, timeouts). Grants are counted exactly all
+ * the time, by their tokens.
  */
 class EventSampler {
   #consumer;

@@ -143,7 +143,7 @@ const MAX_TASKS_PER_STAMP = 32;
 /**
  * Times at which tasks are queued. Reading the clock takes as long as all other work of queueing a
  * task. So tasks that are queued in one phase of the event loop's turn may share the time of the
- * first of them: it is early by less than the length of the phase.
+ * first of them. That time is early by less than the length of the phase.
  */
 class EnqueueClock {
   /** @type {Stamp} */

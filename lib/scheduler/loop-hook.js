@@ -33,7 +33,7 @@ const IDLE_MS = 5;
 /**
  * The phase of the event loop for the scheduler's work without the native part: JavaScript has
  * setImmediate() and nothing else. So urgent work runs no sooner than other work, and idle work
- * runs in a turn in which the scheduler itself has nothing else to do.
+ * runs in a turn in which the scheduler has nothing else to do.
  */
 class PlainLoopHook {
   #cells;
@@ -82,8 +82,8 @@ const runNextTicks = findRunNextTicks();
 const WITHOUT_NATIVE_PART = ['ERR_HOLDFAST_RUNTIME', 'ERR_HOLDFAST_PLATFORM'];
 
 /**
- * Whether the scheduler has to do without the native part: where there is none for this runtime or
- * system, or where the environment says that locks do without it.
+ * Whether the scheduler has no native part: none exists for this runtime or system, or by the
+ * environment locks do without it.
  * @param {unknown} error  of loading it
  * @param {NodeJS.ProcessEnv} env
  */

@@ -43,7 +43,7 @@ const DEFAULT_STATE = Object.freeze({ abortSource: undefined, prioritySource: DE
  */
 
 /**
- * Copies of states, one for each run of tasks that hands the state on: when the last copy has been
+ * Copies of states, one for each run of tasks that hands the state on. When the last copy has been
  * collected, no promise and no resource of the process has a state.
  */
 class StateCopies {
@@ -97,10 +97,10 @@ const WAITS = Symbol('waits for its reaction');
 /** @typedef {{ [STATE]?: SchedulingState, [WAITS]?: boolean, [K: string]: any }} Carrier */
 
 /**
- * How the scheduling state travels on Node 20 and 22, and on 24 before 24.14: hooks hand it on to
- * promises and resources that are made where there is one. They make every promise of the process
- * slower, so they are on only while a task with a state runs, and as long as anything waits that
- * has one.
+ * How the scheduling state travels on Node 20 and 22, and on 24 before 24.14. Hooks hand the state
+ * on to promises and resources that are made where there is one. Hooks make every promise of the
+ * process slower. So they are on only while a task with a state runs, and as long as anything waits
+ * that has one.
  * @returns {StateCarrier}
  */
 function stateByHooks() {
@@ -258,8 +258,8 @@ function stateInFrames() {
   const copies = new StateCopies(() => stateRemover.disable());
 
   /**
-   * The contexts that tasks of this run were given last, by their states: to make one takes as long
-   * as all else that a task costs.
+   * The contexts that tasks of this run were given last, by their states. Making a context takes as
+   * long as all else that a task costs.
    * @type {Map<SchedulingState | undefined, { base: unknown, context: unknown }>}
    */
   const contexts = new Map();

@@ -244,8 +244,8 @@ void AgentWrap::UpdateLoop() {
 // that it is rung. Earlier events ring as well. One ring is enough until the loop has received it:
 // a thread that releases to itself, again and again, would ring itself each time.
 //
-// Without a wait nothing is announced, and if nothing keeps the loop alive no turn follows either:
-// a doorbell that is not drained would not let the program sleep.
+// Without a wait nothing is announced, and if nothing keeps the loop alive no turn follows either.
+// Then a doorbell that is not drained would not let the program sleep.
 void AgentWrap::BeReachable() {
   if (!agent_->AwaitsDoorbell()) return agent_->DrainDoorbell();
   if (!agent_->SaysThatItSleeps() && !GoToSleep()) agent_->RingSelf();
@@ -463,10 +463,9 @@ uint64_t AgentWrap::MaxNameUnits() const {
   return -1;
 }
 
-// end(id) -> 0, or how the lock had been lost: LOSS_STOLEN, LOSS_EXPIRED, LOSS_CORRUPTED;
-// LOSS_UNKNOWN: a later event says (EVENT_RELEASED: it was not lost), and the id stays in use
-// until then. HAS_EVENTS is added when a waiting request of this agent has an event, usually its
-// grant
+// end(id) -> 0, or how the lock had been lost: LOSS_STOLEN, LOSS_EXPIRED, LOSS_CORRUPTED.
+// LOSS_UNKNOWN: a later event says (EVENT_RELEASED: it was not lost), and the id stays in use until
+// then. HAS_EVENTS is added when a waiting request of this agent has an event, usually its grant
 napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
@@ -505,7 +504,7 @@ napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
 }
 
 // watchContention(id) -> a Contention: the highest priority that waits for the lock that this
-// request holds, as far as it is known; EVENT_CONTENDED follows when it changes
+// request holds, as far as it is known. EVENT_CONTENDED follows when it changes
 [[gnu::cold]] napi_value AgentWrap::WatchContention(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
@@ -546,13 +545,13 @@ napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
 }
 
 // waitFor(id, ms) -> the kind of the event of a queued request (EVENT_FAILED: see lastError()),
-// with its token in the first words of the buffer, and HAS_OTHERS when there is more to read;
-// -1: none came; SELF_DEADLOCK: this thread would have to release a lock or end a request
-// first. After these two readTakenEvents() has to be called next, after HAS_OTHERS readEvents().
+// with its token in the first words of the buffer. HAS_OTHERS is added when there is more to read.
+// If none came: -1. SELF_DEADLOCK: this thread would have to release a lock or end a request first.
+// After these two readTakenEvents() has to be called next, after HAS_OTHERS readEvents().
 // Blocks the thread, and nothing interrupts the wait: `ms` must be short.
 //
-// Checks for the deadlock only when it is about to sleep: the check enters the shard, which the
-// agent that is about to grant this request needs.
+// Checks for the deadlock only when it is about to sleep, because the check enters the shard. The
+// agent that is about to grant this request needs the shard.
 napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 2> call(env, info);
   AgentWrap* const self = call.self();

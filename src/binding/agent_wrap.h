@@ -52,16 +52,16 @@ static_assert(kSelfDeadlock > static_cast<int32_t>(core::RequestEvent::Kind::kCo
 static_assert(kHasEvents > static_cast<uint32_t>(core::Loss::kCorrupted));
 
 // The words of the buffer shared with JavaScript: the token of the grant that request() answered,
-// then kEventWords for each event of readEvents(): id, kind, token (high, low half).
+// then the events. Each event of readEvents() has kEventWords: id, kind, token (high, low half).
 inline constexpr uint32_t kTokenWords = 2;
 inline constexpr uint32_t kEventWords = 4;
 inline constexpr uint32_t kMaxEvents = 255;
 inline constexpr uint32_t kBudgetWord = kTokenWords + kEventWords * kMaxEvents;
 
 // Behind the events, from kBudgetWord on: how often JavaScript may still acquire a biased lock
-// before it calls renewBudget(), kForkedBudget in a forked child; the slots that native code has
-// freed, a bit each; the time of this turn of the loop, high and low half; the states of the record
-// that endOrBias() has biased, free and held.
+// before it calls renewBudget(), kForkedBudget in a forked child. Then the slots that native code
+// has freed, a bit each, and the time of this turn of the loop, high and low half. Last the states
+// of the record that endOrBias() has biased, free and held.
 inline constexpr uint32_t kBudgetWords = 6;
 inline constexpr uint32_t kFreedWord = kBudgetWord + 1;
 inline constexpr uint32_t kTurnWord = kBudgetWord + 2;
@@ -71,8 +71,8 @@ inline constexpr uint32_t kFullBudget = 1000;
 inline constexpr uint32_t kForkedBudget = UINT32_MAX;  // -1 for JavaScript
 
 // The values of an event of readWatch(): name, type (LockEvent), mode, client id, process id,
-// thread id, token (high, low half), time, how many events were lost before it, the low half of the
-// number of the request, its priority and overtakes.
+// thread id, token (high, low half), time. Then how many events were lost before it, the low half
+// of the number of the request, its priority and overtakes.
 inline constexpr uint32_t kWatchEventFields = 13;
 
 // The error of a function of a closed agent.
@@ -176,8 +176,8 @@ class AgentWrap final : private LoopHandles::Listener, private core::BiasObserve
            (!agent_->IsConnected() && !has_reported_disconnection_);
   }
   void UpdateLoop();
-  // From a call that may begin something on, JavaScript's side of the agent is not collected; until
-  // the end of a turn of the loop in which the agent is idle.
+  // From a call that may begin something on, JavaScript's side of the agent is not collected. This
+  // lasts until the end of a turn of the loop in which the agent is idle.
   void Hold();
   void LetGoIfIdle();
   void BeReachable();

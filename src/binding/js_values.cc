@@ -77,10 +77,10 @@ napi_value ToJs(napi_env env, std::u16string_view units) {
   return status == napi_ok ? result : nullptr;
 }
 
-// napi_detach_arraybuffer ends the process if V8 refuses to detach, as it does from the moment
-// it has terminated JavaScript below a native call until the loop stops. So a call to V8 comes
-// first whose refusal Node-API reports, and that runs no code of the program. Node-API also refuses
-// if an exception is pending; no caller continues with a pending exception here.
+// napi_detach_arraybuffer ends the process if V8 refuses to detach. V8 refuses from the moment it
+// has terminated JavaScript below a native call until the loop stops. So a call to V8 comes first
+// whose refusal Node-API reports, and that runs no code of the program. Node-API also refuses if an
+// exception is pending; no caller continues with a pending exception here.
 [[gnu::cold]] void DetachBuffer(napi_env env, napi_value buffer) {
   napi_value key = nullptr;
   bool has = false;

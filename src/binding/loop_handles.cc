@@ -107,8 +107,8 @@ void LoopHandles::NoteSleep() {
 }
 
 // libuv counts idle time only if it polls with a timeout, which it does unless it finds an event at
-// once; with UV_RUN_NOWAIT it never does. Unless the host makes libuv count, as Node does, the loop
-// is always rung.
+// once. With UV_RUN_NOWAIT libuv never does. Unless the host makes libuv count, as Node does, the
+// loop is always rung.
 void LoopHandles::NoteWake() {
   if (!is_about_to_sleep_) return;
   is_about_to_sleep_ = false;

@@ -1,8 +1,8 @@
-// The handles with which an agent takes part in its event loop: a poll on the doorbell, prepare,
-// check and idle around the loop's sleep, and a timer for the sweep.
+// The handles with which an agent takes part in its event loop. They are a poll on the doorbell,
+// prepare, check and idle around the loop's sleep, and a timer for the sweep.
 //
-// They live on their own: libuv gives a handle back only after its close callback, which in a
-// worker comes after everything else of the addon is gone.
+// They live on their own, because libuv gives a handle back only after its close callback. In a
+// worker that callback comes after everything else of the addon is gone.
 #ifndef HOLDFAST_BINDING_LOOP_HANDLES_H_
 #define HOLDFAST_BINDING_LOOP_HANDLES_H_
 

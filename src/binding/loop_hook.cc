@@ -147,7 +147,7 @@ void LoopHook::Sleep() {
   functions_.LetGo();
 }
 
-// Two ways to come before the next timers, because libuv has no phase for it: timers run when a
+// Two ways to come before the next timers, because libuv has no phase for it. Timers run when a
 // loop begins, and at the end of each turn. A timer without delay is ahead of all that are not due
 // yet; the close callback of a handle is ahead of those that are.
 void LoopHook::RunBeforeTimers() {

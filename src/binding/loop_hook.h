@@ -2,8 +2,9 @@
 // again while there is work.
 //
 // A turn of libuv's loop is: timers, prepare, I/O, check (setImmediate runs here), closing. Urgent
-// work runs before each of timers and I/O, normal work once per turn, idle work in the check phase
-// of a turn that found nothing else. JavaScript decides which task to run, and for how long.
+// work runs before each of timers and I/O, and normal work once per turn. Idle work runs in the
+// check phase of a turn that found nothing else. JavaScript decides which task to run, and for how
+// long.
 //
 // The object owns itself: libuv releases handles only after their close callbacks, which in a
 // worker come after everything else of the addon is gone. JavaScript owns its use: an object of
@@ -26,9 +27,9 @@ class LoopHook {
   // The work that waits in JavaScript, from the least urgent up.
   enum Level : uint32_t { kNone, kIdle, kNormal, kUrgent };
 
-  // The numbers that both sides see. JavaScript writes the level of its most urgent work, this side
-  // the rest: the numbers of the turn and of the run of calls, and the length of an idle period, in
-  // ms.
+  // The numbers that both sides see. JavaScript writes the level of its most urgent work. This side
+  // writes the rest: the numbers of the turn and of the run of calls, and the length of an idle
+  // period, in ms.
   enum Cell : uint32_t { kLevelCell, kTurnCell, kRunCell, kIdleMsCell, kCellCount };
 
   // openLoopHook(cells: Float64Array, run: (leastLevel) => boolean) ->

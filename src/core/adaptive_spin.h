@@ -1,5 +1,5 @@
 // A short wait for events before an agent sleeps. Waking a sleeper on another CPU takes longer than
-// most locks are held; an agent that polls its own word sees the grant in a fraction of that time.
+// most locks are held. An agent that polls its own word sees the grant in a fraction of that time.
 // Polling pays only while the agent whose turn it is runs on another CPU, so it is done only then.
 // The rules and their measurements: docs/decisions/0017-adaptive-spinning.md
 #ifndef HOLDFAST_CORE_ADAPTIVE_SPIN_H_

@@ -57,7 +57,7 @@ Result<AgentRef> ClaimAgent(Attachment& attachment, const uint64_t (&client_id)[
   }
 }
 
-// The number before the first sleep. It is far from the numbers of the entry's previous agents: a
+// The number before the first sleep. It is far from the numbers of the entry's previous agents. A
 // ringer that is about to mark a sleep of a previous agent must not mark a sleep of this agent.
 uint32_t FirstSleep(uint32_t generation) {
   constexpr uint32_t kFarApart = 0x9e3779b1;  // odd, and 2^32 by the golden ratio
@@ -515,8 +515,8 @@ bool Agent::IsIdle() const {
   return has_ended;
 }
 
-// Ends what was not used since the last sweep, so that an idle process has nothing to sweep for,
-// and what others have revoked, so that the table has its cells back.
+// Ends what was not used since the last sweep, so that an idle process has nothing to sweep for.
+// Also ends what others have revoked, so that the table has its cells back.
 [[gnu::cold]] void Agent::SweepBiased() {
   for (uint32_t slot = 0; slot < BiasedSlots::kMax; ++slot) {
     const uint32_t id = biased_slots_.IdOf(slot);
@@ -1167,7 +1167,7 @@ Agent::Entry* Agent::Find(const RecordEvent& record) {
 // Whether a record that names this agent is none of its requests: corruption. No other process ends
 // the record while this process lives, and its name would stay locked.
 //
-// REQUIRES: it was read inside its shard, and the answers after that: entering executes the
+// REQUIRES: it was read inside its shard, and the answers after that. Entering executes the
 // publication list, so the record of an operation has an entry now. The loss of a release that is
 // awaited is read from its record, which the worker or the publication list ends.
 [[gnu::cold]] bool Agent::IsUnknown(const RecordEvent& record) {

@@ -133,9 +133,9 @@ class Agent {
     uint64_t token = 0;  // when granted
   };
   // Never waits, repairs or reaps. If the shard is locked or needs a repair, the request takes its
-  // position in the shard's publication list and is kQueued; an event brings its outcome. So it is
-  // if dead processes keep a lock from a request that would be missed. The agent sets the id and
-  // the time of `request`.
+  // position in the shard's publication list and is kQueued. An event brings its outcome. The same
+  // holds if dead processes keep a lock from a request that would be missed. The agent sets the id
+  // and the time of `request`.
   Result<Answer> Request(const segment::ResourceName& name, RequestParams& request);
   // Cancels a queued request, or releases a granted one. Takes effect before every later request to
   // the shard. Afterwards the id is free and no event about it comes. Exception: the answer is
@@ -236,8 +236,8 @@ class Agent {
   void RingSelf();
   // The loop is awake: peers need not ring.
   void WakeUp();
-  // The doorbell was rung. It is drained before the agent sleeps again, and not now: an agent that
-  // is rung has a lock already, or has to poll for it.
+  // The doorbell was rung. It is drained before the agent sleeps again, not now: an agent that is
+  // rung has a lock already, or has to poll for it.
   void OnDoorbellRung() { is_rung_ = true; }
   // Drains the doorbell if it was rung, while the agent is not marked as sleeping.
   void DrainDoorbell();

@@ -29,8 +29,8 @@ struct Registry {
   std::vector<std::weak_ptr<Attachment>> attachments;
 };
 
-// Made when the addon is loaded: a thread of a forked child would wait for ever for a first use
-// that another thread of the parent had begun.
+// Made when the addon is loaded. Otherwise a thread of a forked child would wait for ever for a
+// first use that another thread of the parent had begun.
 Registry* const kRegistry = new Registry;
 
 // Another thread of the parent may have locked it, or may have been changing it. The child uses

@@ -55,9 +55,9 @@ class Attachment {
   // Whether this is a forked child of the process that attached: it owns nothing here.
   bool IsForkedChild() const { return is_forked_child_.load(std::memory_order_relaxed); }
 
-  // kDisconnected once the segment was removed or replaced (there may be two tables of one name),
-  // or this process has lost its slot (peers may take it for dead). Then nothing is granted here
-  // any more. Checks at most once per kCheckIntervalNs. Any thread.
+  // kDisconnected once the segment was removed or replaced (there may be two tables of one name).
+  // Also once this process has lost its slot (peers may take it for dead). Then nothing is granted
+  // here any more. Checks at most once per kCheckIntervalNs. Any thread.
   // `now_ns`: MonotonicNs.
   Status CheckAttached(uint64_t now_ns);
 
@@ -67,7 +67,7 @@ class Attachment {
   void FollowCombiner(const segment::OperationCell& operation);
 
   // Returns new descriptors. While they are open in any process, peers take this one for alive, and
-  // its locks stay held: for a command that keeps a lock after this process was killed.
+  // its locks stay held. Serves a command that keeps a lock after this process was killed.
   Result<std::array<platform::UniqueFd, 2>> ShareLife() const;
 
  private:

@@ -156,8 +156,8 @@ class BackgroundWorker {
   // Work for a shard that a stopped process keeps locked, or that needs a repair. `owner`
   // identifies the task for CancelTasks().
   void Defer(uint32_t shard, const void* owner, ShardWorkQueue::Task task);
-  // Has the thread repair the shards that need it: for a caller that found one busy and publishes
-  // no operation, whose deferred entry would repair it.
+  // Has the thread repair the shards that need it. For a caller that found a busy shard and
+  // publishes no operation, whose deferred entry would repair that shard.
   void RepairShards();
   // Afterwards no task of this owner runs any more.
   void CancelTasks(const void* owner) { shard_work_.Cancel(owner); }

@@ -2,8 +2,8 @@
 // agent, by the same rules as if the agent were inside the shard.
 //
 // An operation takes effect with the commit of its record, and is marked as executed after that. If
-// the executing thread dies in between, the repair executes it again, and finds that it was done:
-// an agent has at most one request of a number, and the outcome of an end is noted before the end.
+// the executing thread dies in between, the repair executes it again. The repair finds it done: an
+// agent has at most one request of a number, and the outcome of an end is noted first.
 #ifndef HOLDFAST_CORE_COMBINER_H_
 #define HOLDFAST_CORE_COMBINER_H_
 

@@ -103,7 +103,7 @@ bool IsWhollyFree(const Segment& segment, uint32_t extent) {
 }
 
 // Inside the shard lock. The free list runs through these cells, so the shard is marked for repair
-// until the list has the others alone: after a death here no process uses it.
+// until the list has the others alone. After a death here no process uses the list.
 uint32_t ReleaseExtents(LockTable& lock_table, uint32_t shard) {
   Segment& segment = lock_table.segment();
   segment::ShardHeader& header = segment.shard(shard);

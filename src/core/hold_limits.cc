@@ -19,7 +19,7 @@ using segment::ShardView;
 namespace {
 
 // A waiter checks at least once per shortest limit ahead of it, so that it sees every holder before
-// that holder's limit passes; but not more often than this.
+// that holder's limit passes. But a waiter checks no more often than this.
 constexpr uint64_t kMinIntervalNs = 10'000'000;
 // A longer limit is corruption, and must not overflow.
 constexpr uint64_t kMaxNs = uint64_t{1} << 62;

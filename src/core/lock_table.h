@@ -28,8 +28,8 @@ class LockTable final : public segment::PublicationHandler {
   LockTable(segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
       : segment_(segment), host_(host), self_(self) {}
 
-  // Requests a lock. Grants it at once if possible; otherwise the request waits in the queue
-  // of its name, or is `kMissed` if more than max_pending requests would wait then.
+  // Requests a lock. Grants it at once if possible. Otherwise the request waits in the queue of its
+  // name, or is `kMissed` if more than max_pending requests would wait then.
   // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
   // Errors:   kSegmentFull, kNoSpace (nothing changed), kBusy, kSegmentBroken.
   Result<RequestReply> Request(const segment::AgentRef& agent, const segment::ResourceName& name,
@@ -44,8 +44,8 @@ class LockTable final : public segment::PublicationHandler {
     segment::CellState state = segment::CellState::kFree;
     return End(record, timeout_ns, ending, state);
   }
-  // The same, and sets `state` also if it fails: corruption elsewhere in the shard may be found
-  // after the end, and the shard is busy then. `state` keeps its value if the record is gone.
+  // The same, and sets `state` also if it fails. Corruption elsewhere in the shard may be found
+  // after the end, and the shard is busy then. If the record is gone, `state` keeps its value.
   Result<segment::CellState> End(const RecordRef& record, uint64_t timeout_ns, EndReason ending,
                                  segment::CellState& state);
 

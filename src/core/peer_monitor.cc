@@ -97,8 +97,8 @@ void PeerMonitor::SetWatched(ProcessRef process, uint32_t generation) {
 }
 
 // The dead process may have been reaping another process, which no other process watched.
-// When this process leaves the bucket, the rest of the dead is left to peers: each process that
-// waits for one of them watches it, too.
+// When this process leaves the bucket, the other dead are left to peers: each process that waits
+// for a dead one watches it, too.
 void PeerMonitor::CheckSuspects(const std::atomic<bool>& is_stopping) {
   bool was_dead = false;
   std::vector<Suspect> suspects = std::exchange(suspects_, {});

@@ -69,8 +69,8 @@ bool ProcessSlots::TryClaim(uint32_t slot, bool only_clean, Status& failure) {
 
 void ProcessSlots::Leave() {
   if (self_.generation == 0) return;
-  // Records that an agent could not end in time, and what is left of the process that had the slot
-  // before, are left to peers, which find this process dead.
+  // Records that an agent could not end in time are left to peers, which find this process dead. So
+  // are the remains of the process that had the slot before.
   ProcessEntry& entry = segment_.process(self_.slot);
   const bool is_predecessor_clean = entry.cleaned_generation.Acquire() == self_.generation - 1;
   if (!WasReaped() && is_predecessor_clean && HasNoAgents()) {

@@ -6,10 +6,10 @@
 
 namespace holdfast::core {
 
-// The record may end during the reads: a combiner of the shard may execute an end that this agent
+// The record may end during the reads. A combiner of the shard may execute an end that this agent
 // has published, and reuse the cell for the next request. So the state of one record and the ticket
 // of another may be read. A new ticket is stored after the old record was freed and before the new
-// record gets its state: all values read between two equal tickets belong to one record.
+// record gets its state. So all values read between two equal tickets belong to one record.
 RecordEvent ReadEvent(segment::Segment& segment, segment::CellId id,
                       const segment::RequestCell& request) {
   RecordEvent event;

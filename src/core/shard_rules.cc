@@ -400,7 +400,7 @@ void ShardRules::ReportWaitsNoMore(const NameCell& name, Priority priority) {
 
 // The first waiter watches the previous holders, and no process watches the stealer yet. So the
 // waiter is rung here, inside the shard and before the steal: the stealer may die before a later
-// ring. The waiter cannot enter before the stealer has left the shard or died in it; then the
+// ring. The waiter cannot enter before the stealer has left the shard or died in it. Then the
 // waiter finds the stealer, or a shard to repair.
 [[gnu::cold]] void ShardRules::WakeBeforeSteal(const RequestCell& stealer, const NameCell& name) {
   const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
@@ -569,8 +569,8 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
 }
 
 // Frees the record, or leaves it as a zombie to its agent, which still has it in its event list
-// (invariant I10). The zombie state is stored before the link is read again: either the agent sees
-// the zombie when it clears the link, or this sees the cleared link.
+// (invariant I10). The zombie state is stored before the link is read again. So either the agent
+// sees the zombie when it clears the link, or this sees the cleared link.
 void ShardRules::Free(CellId id, RequestCell& request) {
   if (request.event_next.Get() != segment::kNotLinked) {
     request.state.Publish(CellState::kZombie);
@@ -637,8 +637,8 @@ bool ShardRules::MayBeBiased(const RequestCell& request, const NameCell& name) c
          position.overtakes == 0 && request.contention.Get() == Contention::kUnwatched;
 }
 
-// A death before the state is stored leaves a held lock of the dead; after it, a biased record of
-// the dead, which any thread may revoke. In both cases the shard is repaired.
+// A death before the state is stored leaves a held lock of the dead. A death after it leaves a
+// biased record of the dead, which any thread may revoke. In both cases the shard is repaired.
 bool ShardRules::EndOrBias(CellId id, RequestCell& request) {
   SettleNameOf(id, request);
   NameCell* const name = shard_.NameAt(request.name.Get());

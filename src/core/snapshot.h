@@ -18,10 +18,10 @@ namespace holdfast::core {
 // A copy of the whole table's cells as of one moment, taken while peers continue to work.
 //
 // Each shard is copied under its own lock, together with its change counter. If no counter has
-// changed after the last copy, then the table was equal to the copy at the moment between the last
-// copy and the first check. Shards that have changed are copied again, so often in all
-// (kMaxCopies). If shards change faster than they are copied, the copy of each shard is as of a
-// different moment. A process that is stopped in a copy keeps one shard.
+// changed after the last copy, the table was equal to the copy between the last copy and the first
+// check. Shards that have changed are copied again, so often in all (kMaxCopies). If shards change
+// faster than they are copied, the copy of each shard is as of a different moment. A process that
+// is stopped in a copy keeps one shard.
 
 // A copied cell; for a request with the identity of its agent.
 struct CopiedCell {

@@ -1,5 +1,5 @@
-// The fallback of the mechanisms: once a second, while a request of this process waits, it finds
-// deaths that no lifeline has reported and events without a wake-up.
+// The fallback of the mechanisms, once a second, while a request of this process waits. The sweep
+// finds deaths that no lifeline has reported and events without a wake-up.
 #ifndef HOLDFAST_CORE_SWEEP_H_
 #define HOLDFAST_CORE_SWEEP_H_
 

@@ -1,5 +1,5 @@
-// The wait-for graph, read from the table: holders, waiters, the requests that a thread has made
-// inside its callbacks, and the walk that finds a deadlock.
+// The wait-for graph, read from the table: holders, waiters, the requests that a thread made inside
+// its callbacks, and the walk that finds a deadlock.
 #ifndef HOLDFAST_CORE_WAIT_FOR_GRAPH_H_
 #define HOLDFAST_CORE_WAIT_FOR_GRAPH_H_
 
@@ -102,7 +102,7 @@ uint64_t EnclosingTokenOf(uint64_t word);
 // Walks the wait-for graph from some requests of one agent, a piece at a time. It reads all
 // requests that are in a deadlock with them, and few others.
 //
-// The walk goes from a waiting request to the holders of its name, and from a holder to the
+// The walk goes from a waiting request to the holders of its name. From a holder it goes to the
 // requests that its thread has made inside its callback. It is not a snapshot. But it reads every
 // edge that exists from its beginning to its end, and the edges of a deadlock do.
 class WaitWalk {

@@ -74,9 +74,9 @@ void WakeQueue::Prewake() {
 }
 
 // A load of `sleeping` is enough. Four accesses are sequentially consistent: the read-modify-write
-// that stored the event, this load, the agent's store of `sleeping`, and the agent's load of its
-// events (HasEvents). In their one order, either the agent's load follows the event, or this load
-// reads that the agent sleeps. A read-modify-write would take the line from an agent that polls it.
+// that stored the event, this load, the agent's store of `sleeping`, and the agent's load of events
+// (HasEvents). In their one order, either the agent's load follows the event, or this load reads
+// that the agent sleeps. A read-modify-write would take the line from an agent that polls it.
 void WakeQueue::Ring(uint32_t index) {
   if (index >= segment_.geometry().agents) return;
   RingAsleep(index, segment_.agent(index).sleeping.LoadSeqCst());

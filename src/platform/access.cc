@@ -259,7 +259,7 @@ Status WhyNoDirectory(int parent, const char* path, int error) {
   return OsError("cannot open the bucket directory", error);
 }
 
-// Checks the file system of a directory that `opened` is, or that cannot be opened: an NFS server
+// Checks the file system of a directory that `opened` is, or that cannot be opened. An NFS server
 // can take the rights of root away, and then the remedy is neither another group nor another owner.
 Status CheckFileSystemAt(int parent, const char* path, const UniqueFd& opened) {
   if (opened) return CheckFileSystem(opened.get());

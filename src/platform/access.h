@@ -1,7 +1,7 @@
 // The users that may use a directory of buckets and the files in it: its owner alone, or a group.
 //
 // A directory is shared if an administrator has made it so: mode 2770, owner root or a member of
-// its group. All that is made in it gets the group from the kernel (setgid) and its mode from here,
+// its group. Everything made in it gets the group from the kernel (setgid) and its mode from here,
 // whatever the umask takes from group and others. Each member may remove and replace the files of
 // all members, so the owner of a file in it says nothing.
 #ifndef HOLDFAST_PLATFORM_ACCESS_H_
@@ -62,8 +62,8 @@ struct OpenedDirectory {
 
 // Opens the directory of buckets; a missing one is made for this user alone. `path` ends in a file
 // name; links are followed except in its last part. kNoAccess: on a network file system, a link,
-// something else than a directory, neither private nor shared, or shared with a group that this
-// process is not in.
+// something else than a directory, neither private nor shared, or shared with a group without this
+// process.
 Result<OpenedDirectory> OpenDirectory(const char* path);
 
 // The same for the directory `name` in `parent`, of which it must have the access.

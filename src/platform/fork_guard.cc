@@ -73,7 +73,7 @@ class ForkRegistry {
 
 namespace {
 
-// At load time, not at the first use: a child forked during a lazy initialisation would wait for
+// At load time, not at the first use. A child forked during a lazy initialisation would wait for
 // ever for a thread that it does not have.
 const int kInstallError = ForkRegistry::Install();
 

@@ -50,8 +50,8 @@ class ForkGuard {
 };
 
 // Runs in every forked child, in the children of that child, and so on. For state of the whole
-// process that another thread may have locked, or may have been changing, at the fork: the child
-// begins with new state. Made when the program or the addon is loaded, and never destroyed.
+// process that another thread may have locked or been changing at the fork: the child begins with
+// new state. Made when the program or the addon is loaded, and never destroyed.
 class ForkedChildReset {
  public:
   // `reset`: only async-signal-safe calls.

@@ -15,7 +15,7 @@ inline namespace platform {
 
 namespace {
 
-// Above the descriptors of most processes, but below 64: for a larger table the kernel waits for
+// Above the descriptors of most processes, but below 64. For a larger table the kernel waits for
 // all CPUs, 10 ms and more in a process with threads.
 constexpr int kHighDescriptor = 48;
 

@@ -1,10 +1,10 @@
-// The proof of life: every process keeps a lock on its slot's byte of the segment file, and the
-// kernel drops it when the process ends, however it ends.
+// The proof of life: every process keeps a lock on its slot's byte of the segment file. The kernel
+// drops the lock when the process ends, however it ends.
 //
 // The locks belong to an open file description, so neither an unrelated close() nor a reused
-// process id can confuse them, and two users in one process exclude each other, too. A process's
+// process id can confuse them. Two users in one process exclude each other, too. A process's
 // descriptors are closed from the highest number down when it ends. This one is moved above the
-// lifeline, so that the slot is free when the lifeline reports the death; otherwise peers would
+// lifeline, so that the slot is free when the lifeline reports the death. Otherwise peers would
 // have to check twice.
 //
 // The program may close this descriptor by mistake, and open another file under its number. The

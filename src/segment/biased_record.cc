@@ -13,9 +13,9 @@ bool IsBiasedRequest(const AnyCell& cell, CellState state) {
   return (static_cast<uint32_t>(state) & kTicketBits) == (ticket & kTicketBits);
 }
 
-// A death before the exchange leaves a biased record, whose fields are not read; a death after it
-// leaves a held lock of a dead process. Only the agent frees the record while the agent lives, so
-// the stores cannot meet another record.
+// A death before the exchange leaves a biased record, whose fields are not read. A death after the
+// exchange leaves a held lock of a dead process. Only the agent frees the record while the agent
+// lives, so the stores cannot meet another record.
 bool AcquireBiased(RequestCell& request, uint64_t ticket, const Hold& hold) {
   request.mode.Set(hold.mode);
   request.token.Set(hold.token);
@@ -57,9 +57,9 @@ void ForgetBiased(ShardHeader& shard, CellId id) {
 }
 
 // The agent names the shard before it reads `biased`. A thread that gives up an extent reads that
-// name with a read-modify-write: either it finds the name, or the agent finds no record of the
-// extent in `biased`. In an extent of another shard the exchange meets records alone: it revokes a
-// biased record, or changes nothing.
+// name with a read-modify-write. Either the thread finds the name, or the agent finds no record of
+// the extent in `biased`. In an extent of another shard the exchange meets records alone: it
+// revokes a biased record, or changes nothing.
 void RevokeBiased(Segment& segment, uint16_t agent, uint32_t shard) {
   Shared<uint32_t>& revokes_in = segment.agent(agent).revokes_in;
   revokes_in.Exchange(shard + 1);

@@ -1,6 +1,6 @@
-// Biased locks: records that stay in the table when their lock is released, so that their agent can
-// acquire and release the lock again without the shard lock
-// (docs/decisions/0025-biased-locks.md, invariants I16 to I18).
+// Biased locks: records that stay in the table when their lock is released. So their agent can
+// acquire and release the lock again without the shard lock (docs/decisions/0025-biased-locks.md,
+// invariants I16 to I18).
 //
 //   BiasedFreeState   free   its agent acquires: BiasedHeldState; any thread revokes: kRevoked
 //   BiasedHeldState   held   its agent releases: BiasedFreeState; any thread revokes: kHeld

@@ -5,7 +5,7 @@
 // pusher stores the new state, then reads `event_next`; the agent clears `event_next`, then reads
 // the state. Of the two accesses to `event_next`, the second one sees the other. A pusher that dies
 // between its stores leaves a record that is marked but in no list. Its reaper sets `rescan` in
-// every agent; the agent then reads all its records, and clears the mark inside the shard lock,
+// every agent. The agent then reads all its records, and clears the mark inside the shard lock,
 // where no pusher is.
 #ifndef HOLDFAST_SEGMENT_EVENT_LIST_H_
 #define HOLDFAST_SEGMENT_EVENT_LIST_H_

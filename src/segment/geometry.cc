@@ -16,8 +16,8 @@ constexpr uint64_t kCapacityPerAgent = 16384;
 constexpr uint32_t kMinAgents = 64;
 constexpr uint32_t kAgentsPerProcess = 4;
 constexpr uint32_t kMinProcesses = 64;
-// A name needs a name cell and a request cell, so there are at most half as many names as cells:
-// with this the mean chain is no longer than two names even in a full segment.
+// A name needs a name cell and a request cell, so there are at most half as many names as cells.
+// With this value the mean chain is no longer than two names even in a full segment.
 constexpr uint64_t kCellsPerBucket = 4;
 // With its names the watch ring is a 25th of the file.
 constexpr uint64_t kCapacityPerSlot = 4096;

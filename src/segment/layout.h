@@ -13,15 +13,16 @@
 //
 // A shard owns an extent, or a process has claimed it for its operations (publication_list.h). An
 // extent is divided into cells of 128 bytes. In a shard's extent a cell is free, a lock request, a
-// resource name that at least one request uses, or a piece of text of a long name or a request.
+// resource name that at least one request uses, or a piece of text. A text belongs to a long name
+// or to a request.
 //
 // Invariants, tested by `CheckInvariants`. "Unlocked" marks an invariant that holds while no thread
 // is inside the shard. A record is a lock request.
 //
 // I1  `state` is the kind and the condition of a cell. It is stored last (release) when a cell is
 //     taken into use, and first when the cell is freed. All other fields of a record are final when
-//     its first state is stored, except the index part, `event_next`, the token and the times of
-//     the grant. The token and these times are stored before the state that needs them.
+//     its first state is stored. Exceptions are the index part, `event_next`, the token and the
+//     times of the grant. The token and these times are stored before the state that needs them.
 // I2  The records decide which requests exist, which of them wait and hold, and in which order
 //     (`queue_position`). The index (links, counts, heads, hash buckets, free list) can be rebuilt
 //     from them.
@@ -59,9 +60,9 @@
 // I18 After a request has returned without a grant, or a watcher has begun, every biased record
 //     concerned has been revoked. It is biased again only inside the shard, and only after that.
 // I19 Unlocked: `contention` of a holder that watches is the highest priority that waits for the
-//     name. `contention_watches` counts the holders of the shard that watch.
+//     name. In a shard, `contention_watches` counts the holders that watch.
 // I20 The orders of waiting requests come from `last_ticket`, like tickets. A request passes others
-//     only when it enters the queue or changes its priority: then first the passed ones get larger
+//     only when it enters the queue or changes its priority. Then first the passed ones get larger
 //     orders, from the last one on, so that each store leaves a queue in a valid order. No request
 //     is overtaken more than kMaxOvertakes times (priority.h).
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_

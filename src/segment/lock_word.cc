@@ -91,7 +91,7 @@ constexpr int kMaxScans = 1000;
   uint32_t seen = ReadWhileNoThreadIsInside(scan, header.lock_word);
   if (lock.OwnerOf(seen) != self) return;
   // From here on it stays false: a thread of this process takes the lock only from 0, and no peer
-  // takes it from a live process. A death before the next store: a peer takes over and repairs.
+  // from a live process. A death before the next store: a peer takes over and repairs.
   header.dirty.Set(1);
   while (!header.lock_word.CompareExchange(seen, 0)) {
     if (lock.OwnerOf(seen) != self) return;  // more than the waiters bit: corrupted once more

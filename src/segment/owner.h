@@ -1,5 +1,5 @@
-// The owner of a record: a process or an agent, always named with its generation, so that a
-// reference to a dead owner never means a later one (invariant I8).
+// The owner of a record: a process or an agent. An owner is always named with its generation, so
+// that a reference to a dead owner never means a later one (invariant I8).
 #ifndef HOLDFAST_SEGMENT_OWNER_H_
 #define HOLDFAST_SEGMENT_OWNER_H_
 

@@ -147,9 +147,9 @@ void NoteAgentsOf(const ShardView& shard, std::vector<bool>& agents) {
 }
 
 // An operation of a dead process may stay kPending for ever, and another process may own its cell
-// by now; also, the operation may have been executed, and its cell reused for another shard. The
-// agent is read first. If it belongs to a later operation in the cell, then the state read after it
-// is not kPending yet, or the number is a later one. The read-modify-write keeps that order. No two
+// by now. Also, the operation may have been executed, and its cell reused for another shard. The
+// agent is read first. If it belongs to a later operation in the cell, the state read after it is
+// not kPending yet, or the number is later. The read-modify-write keeps that order. No two
 // operations have one number: if both reads find it, the state between them is this operation's.
 OperationCell* PendingOperation(const ShardView& shard, const OperationRef& found) {
   OperationCell* const operation = OperationAt(shard.segment(), found.id);

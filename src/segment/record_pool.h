@@ -25,7 +25,7 @@ class RecordPool {
   // Writes the free list's links through the cells of an extent that this process has claimed and
   // no shard owns yet; without the shard lock.
   static void Prepare(Segment& segment, uint32_t extent);
-  // Makes a prepared extent part of the shard, if its owner word is still `claim`: a peer that took
+  // Makes a prepared extent part of the shard, if its owner word is still `claim`. A peer that took
   // this process for dead may have taken the extent.
   void AddExtent(uint32_t extent, uint32_t claim);
 
@@ -58,8 +58,8 @@ inline void RecordPool::Free(CellId id, AnyCell& cell) {
   header.used_count.Set(header.used_count.Get() - 1);
 }
 
-// Text (UTF-16 code units) in separate cells: the part of a resource name that does not fit into
-// its cell, or the label of a request. Inside the shard lock.
+// Text (UTF-16 code units) in separate cells: the part of a resource name that does not fit its
+// cell, or the label of a request. Inside the shard lock.
 class TextPieces {
  public:
   // `owner`: the cell of the name or the request.

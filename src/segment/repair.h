@@ -1,8 +1,8 @@
 // Rebuilds a shard from its records after a death inside it or found corruption (invariant I2).
 //
 // Runs inside the shard lock. Idempotent and restartable: the process may die anywhere in it.
-// Unlike all other code inside the lock, a repair allocates memory and makes system calls: it is
-// rare, and it has to check with the kernel which processes live.
+// Unlike all other code inside the lock, a repair allocates memory and makes system calls. A repair
+// is rare, and it has to check with the kernel which processes live.
 #ifndef HOLDFAST_SEGMENT_REPAIR_H_
 #define HOLDFAST_SEGMENT_REPAIR_H_
 
@@ -46,10 +46,10 @@ class ShardRepair {
  public:
   ShardRepair(ShardView shard, Host& host);
 
-  // Afterwards all invariants hold but I6: the caller clears `dirty`, grants what has become
-  // grantable and makes the agents concerned rescan, still inside the shard: if it dies before the
-  // end, the lock word names a dead process, and the next one repairs again. Returns the names in
-  // use.
+  // Afterwards all invariants hold but I6. The caller clears `dirty`, grants what has become
+  // grantable and makes the agents concerned rescan, still inside the shard. If the caller dies
+  // before the end, the lock word names a dead process, and the next one repairs again. Returns the
+  // names in use.
   std::vector<CellId> Run();
 
  private:

@@ -1,5 +1,6 @@
-// The lists that contain a request: the queue or the held list of its name (linked by `next`), and
-// the requests of its agent in this shard (linked by `agent_next`). Inside the shard lock.
+// The lists that contain a request. One is the queue or the held list of its name (linked by
+// `next`). The other has the requests of its agent in this shard (linked by `agent_next`). Inside
+// the shard lock.
 //
 // A step first checks every cell that it will write. False: the links are corrupted, nothing was
 // written, and the shard is marked for repair.

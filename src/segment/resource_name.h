@@ -1,8 +1,8 @@
 // The resource name of a request: any number of any UTF-16 code units (the standard's DOMString).
 // Does not own the units.
 //
-// A table finds names by their hash: SipHash-1-3 with the key of the table, so that no choice of
-// names makes them meet in one shard or one hash bucket (Aumasson, Bernstein 2012).
+// A table finds names by their hash: SipHash-1-3 (Aumasson, Bernstein 2012) with the key of the
+// table. So no choice of names makes them meet in one shard or one hash bucket.
 #ifndef HOLDFAST_SEGMENT_RESOURCE_NAME_H_
 #define HOLDFAST_SEGMENT_RESOURCE_NAME_H_
 

@@ -142,7 +142,7 @@ class Segment {
   // The process of a record. If the agent's entry names another one, the entry counts: one
   // corrupted word must not make a living owner look dead.
   ProcessRef OwnerOf(const RequestCell& request) const;
-  // The key of the hash of names, as it was when this object was made: a later corruption of the
+  // The key of the hash of names, as it was when this object was made. A later corruption of the
   // key does not move names to other shards for this process.
   const NameKey& name_key() const { return name_key_; }
   // The number in the file names of this segment, by the majority of its copies.

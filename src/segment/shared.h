@@ -1,6 +1,6 @@
 // A value in shared memory that other processes read and write at the same time.
 //
-// Every access is one machine load or store of the whole value: the compiler may neither repeat a
+// Every access is one machine load or store of the whole value. The compiler may neither repeat a
 // load (a checked index would be read again after the check) nor split a store. The shard lock
 // orders accesses; `Publish` and `Acquire` are for the few words that are read without it.
 #ifndef HOLDFAST_SEGMENT_SHARED_H_
@@ -14,9 +14,9 @@ namespace holdfast::segment {
 // The points at which a process can die or be overtaken: after every store to the segment and after
 // every load from it.
 //
-// The checked build of the core (HOLDFAST_STORE_POINTS) calls hooks there, which tests use to take
-// an image of the segment after every store, or to run other simulated processes. In other builds
-// the calls are empty.
+// The checked build of the core (HOLDFAST_STORE_POINTS) calls hooks there. Tests use the hooks to
+// take an image of the segment after every store, or to run other simulated processes. In other
+// builds the calls are empty.
 #ifdef HOLDFAST_STORE_POINTS
 using StoreHook = void (*)(void* context);
 struct StoreObserver {

@@ -88,7 +88,7 @@ class WatchRing {
 // The source of truth is `watching` in the agent entries, which ends with its agent. The fast path
 // reads `watched` of its shard, in the cache line of the shard's lock. A watcher raises it when it
 // begins, and the last watcher raises it again when it ends. It only rises, so that an end cannot
-// undo a concurrent beginning: a beginning stores `watching`, then raises `watched`; an end reads
+// undo a concurrent beginning. A beginning stores `watching`, then raises `watched`. An end reads
 // `watched`, then every `watching`, and raises only the value that it has read. Either the end sees
 // the new watcher, or its compare-and-swap fails.
 //
@@ -99,7 +99,7 @@ class WatchRing {
 // the shard, the writer that takes the word rings; other writers need not. If a writer dies in
 // between, its reaper rings every agent.
 //
-// A reader that is not among the watchers still finds incidents (IsIncident): those are written
+// A reader that is not among the watchers still finds incidents (IsIncident). Incidents are written
 // where `watched` is not zero, so in every table that was ever watched.
 class WatchRegistry {
  public:
@@ -108,7 +108,7 @@ class WatchRegistry {
   // Events after the return of this call are in the watch ring. After a death inside, the reaper
   // cleans up.
   void Add(const AgentRef& agent);
-  // Also for an agent that does not watch, or has ended: a death inside leaves shards that count as
+  // Also for an agent that does not watch, or has ended. A death inside leaves shards that count as
   // watched without a watcher, which the next Remove() corrects.
   void Remove(const AgentRef& agent);
 

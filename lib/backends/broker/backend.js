@@ -909,8 +909,8 @@ class BrokerBackend {
   }
 
   /**
-   * The broker serves no more. If its directory was removed and this agent had nothing in its
-   * table, the requests and calls under way go to the next broker, in a new session.
+   * The broker serves no more. If the directory was removed and this agent had nothing in the
+   * table, requests and calls go to the next broker, in a new session.
    * @param {Error} error
    * @param {number} [knownUpTo]  the highest number of a request that the table has had; undefined:
    *   the directory was not removed

@@ -73,8 +73,8 @@ function isOtherFolder(folder, noted) {
 /** @typedef {import('./platform.js').Platform} Platform */
 
 /**
- * The time in which one broker leads, and how that broker is reached: the content of the file
- * `claims/broker.<number>`, which only users of the bucket can read.
+ * The time in which one broker leads, and how that broker is reached. An epoch is the content of
+ * the file `claims/broker.<number>`, which only users of the bucket can read.
  * @typedef {object} Epoch
  * @property {number} number
  * @property {string} socket  that it listened on before the epoch was claimed. In the file it is a
@@ -903,8 +903,9 @@ function toBrokerFiles({ bucket = 'default', directory }) {
 
 /**
  * The sockets of brokers and candidates: in the folder of epochs, or in the short directory where
- * their paths would be too long. All buckets of the user share that one, so a file in the folder of
- * epochs, `at-s<id>`, says which of its sockets are of this bucket. It is there before the socket.
+ * their paths would be too long. All buckets of the user share the short directory. So each socket
+ * of this bucket there has a file `at-s<id>` in the folder of epochs, which is there before the
+ * socket.
  */
 
 const SOCKET_NAME = /^s[0-9a-f]{16}$/;

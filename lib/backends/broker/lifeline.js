@@ -10,11 +10,11 @@ const { outside } = require('../outside.js');
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 
 /**
- * The folder of lifelines names every client that may hold a lock: `s<id>` is the socket itself,
- * `at-<id>` a file that names a socket which cannot be there, because its path would be too long or
- * because sockets are no files here. Either appears when the socket listens. So a refused
- * connection proves that the client listens no more. A shared directory has no pointers: a member
- * of the group could let another member's broker remove a file elsewhere.
+ * The folder of lifelines names every client that may hold a lock. The socket itself is `s<id>`. A
+ * file `at-<id>` names a socket that cannot be there, because its path would be too long or because
+ * sockets are no files here. Either appears when the socket listens. So a refused connection proves
+ * that the client listens no more. A shared directory has no pointers: a member of the group could
+ * let another member's broker remove a file elsewhere.
  */
 
 const LIFELINE_POINTER_NAME = /^at-[0-9a-z-]+$/;

@@ -138,9 +138,9 @@ const CLOSE_ON_EXEC = 0o2000000;
 
 /**
  * The descriptors of this process that a started program would inherit, as a shell's redirections.
- * libuv closes them on macOS, and Windows inherits only what is listed.
- * @returns {number[]} none where there is no /proc, and none on Bun and Deno, whose spawn() passes
- * no more than the standard streams
+ * On macOS libuv closes the descriptors; Windows inherits only listed ones.
+ * @returns {number[]} none without /proc, and on Bun and Deno: their spawn() passes only standard
+ * streams
  */
 function inheritedDescriptors() {
   if ('bun' in process.versions || 'deno' in process.versions) return [];
@@ -256,8 +256,8 @@ class Launcher {
   /**
    * In a single-file program process.execPath is the application: the start of a broker would start
    * the application, which would start the next one. Known packers are refused before anything is
-   * started. The application of another packer refuses when it was started as a broker, and its
-   * starter reads that in the mark: a chain of starts ends after one.
+   * started. The application of another packer refuses when it was started as a broker. Its starter
+   * reads the refusal in the mark, so a chain of starts ends after one.
    * @param {number} number
    * @throws DOMException (NotSupportedError)
    */

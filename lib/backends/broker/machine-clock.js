@@ -40,7 +40,7 @@ function readClocks() {
 /**
  * Date.now() returns whole milliseconds, so this finds the moment at which the next one begins: the
  * moment is between two readings. If the thread was interrupted meanwhile, the search is repeated.
- * performance.timeOrigin, the time at which this process began, is no help: Node reads the two
+ * The time at which this process began, performance.timeOrigin, is no help: Node reads the two
  * clocks one after the other, too, and only once.
  */
 function measureWallLead() {
@@ -98,10 +98,11 @@ function clockName() {
 }
 
 /**
- * How far the clock of another process is ahead of this one's. None, if both have the clock of the
- * machine, and what the other one read is between two looks of this one: in another time namespace
- * it is not. Else by the wall clock, which both can read; where that was set since one of them
- * started, by what passed between them: it spoke after `sentAt` and before `receivedAt`.
+ * How far the clock of another process is ahead of this one's. The lead is 0 if both have the clock
+ * of the machine and the other's reading is between two readings of this one. In another time
+ * namespace that reading is outside. Otherwise the lead is by the wall clock, which both can read.
+ * If the wall clock was set since either started, the messages bound the lead: the other's reading
+ * was after `sentAt` and before `receivedAt`.
  * @param {{ kind: ClockKind, now: number, wallLead: number }} theirs
  * @param {{ kind: ClockKind, sentAt: number, receivedAt: number }} ours
  */

@@ -173,8 +173,9 @@ function homeOfUser() {
 const PLAIN = /[^a-z0-9._-]/g;
 
 /**
- * The folder of a bucket. No bucket of shared memory can have this name, Windows reserves none that
- * begins and ends like it, and buckets that differ in upper and lower case differ here too.
+ * The folder of a bucket. No bucket of shared memory can have this name, and Windows reserves none
+ * that begins and ends like it. Buckets that differ in upper and lower case have different folders,
+ * too.
  * @param {string} bucket
  */
 const folderNameOf = (bucket) =>

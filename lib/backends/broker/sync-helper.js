@@ -84,8 +84,8 @@ class SyncHelper {
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 
 /**
- * The callback has run, so this replaces its result. It is no loss: the lock may well have been
- * held until now, and the next waiter gets it when the client's own connection is read.
+ * The callback has run, so this replaces its result. The error is no loss: the lock may well have
+ * been held until now. The next waiter gets the lock when the client's own connection is read.
  * @param {string} name
  * @param {Error} cause
  */

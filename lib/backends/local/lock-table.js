@@ -439,7 +439,7 @@ function groupByEnclosing(entries) {
 
 /**
  * Goes from a waiting request to the holders of its name, and from a holder to the requests that
- * its thread has made inside its callback.
+ * its thread made inside its callback.
  * @param {Iterable<LockEntry>} starts
  * @param {(agent: Agent) => Iterable<LockEntry>} entriesOf  the thread of an agent
  * @param {WaitWalkOptions} options
@@ -489,8 +489,8 @@ function reachableFrom(starts, entriesOf, { withQueues }) {
  */
 
 /**
- * Lists the requests of this moment. Each item is made when it is read, and shows this moment: all
- * that it needs stays as it is, except for the list in which the request stands.
+ * Lists the requests of this moment. Each item is made when it is read, and shows this moment. All
+ * that an item needs stays as it is, except for the list in which the request stands.
  * @template T
  * @param {Iterable<LockEntry>} entries  others than queued and held ones are left out
  * @param {(entry: LockEntry, isHeld: boolean) => T} describe
@@ -933,7 +933,7 @@ class LocalLockTable {
   }
 
   /**
-   * Removes unused names, except the last one: otherwise a name that is locked repeatedly would
+   * Removes unused names, except the last one. Otherwise a name that is locked repeatedly would
    * cost a new map entry each time (a third of an uncontended request).
    * @param {LockResource} resource  unused
    */

@@ -85,9 +85,10 @@ function warnOfStall(name, pid) {
 /** The requests of one native agent, and the array through which it reports their events. */
 class AgentRequests {
   /**
-   * By the native part's id. The backend stores here without a call, directly after the native call
-   * that begins or ends a request: at the end of the stack a call throws, and a method that throws
-   * has no effect. Else a lock would be lost, or a repeated release would end another request.
+   * By the native part's id. The backend stores here directly after the native call that begins or
+   * ends a request, and without a call. At the end of the stack a call throws, and a method that
+   * throws has no effect. Else a lock would be lost, or a repeated release would end another
+   * request.
    * @type {(Request | null)[]}
    */
   byId = [];

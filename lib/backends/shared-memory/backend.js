@@ -99,8 +99,8 @@ function openAgent(native, options, words, onEvents) {
 }
 
 /**
- * The path that an error names: the folder of the bucket, or the directory that is to contain the
- * folder if the directory itself is refused.
+ * The path that an error names: the folder of the bucket, or the directory that is to contain it if
+ * the directory itself is refused.
  * @param {AgentOptions} options
  */
 function pathToName({ directory, bucket }) {
@@ -556,8 +556,8 @@ class SharedMemoryBackend {
   }
 
   /**
-   * Whether the grant of a waiting request may be on its way: it has been granted, all holders have
-   * died, or the table cannot be read now.
+   * Whether the grant of a waiting request may be on its way: it was granted, all holders have
+   * died, or the table is unreadable now.
    * @param {Request} request
    * @returns {boolean}
    */

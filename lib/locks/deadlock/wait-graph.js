@@ -404,8 +404,8 @@ class WaitGraph {
 }
 
 /**
- * The victim of two requests of a deadlock, by a total order that is the same for all agents, also
- * between requests of the same millisecond.
+ * The victim of two requests of a deadlock, by a total order that all agents share, also between
+ * requests of the same millisecond.
  * @param {LockDetail} a
  * @param {LockDetail} b
  */

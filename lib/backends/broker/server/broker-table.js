@@ -390,7 +390,7 @@ const CLOCK = {
 };
 
 /**
- * The lock table of a broker: the rules are the local table's, its agents are the sessions of
+ * The lock table of a broker, with the rules of the local table. Its agents are the sessions of
  * clients, and every change is noted in a journal. Knows no sockets.
  */
 class BrokerTable {

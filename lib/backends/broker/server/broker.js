@@ -99,9 +99,9 @@ const MAX_STEPS = 256;
 
 /**
  * Puts the steps of all connections in the order of real time. A message that was written before
- * another client began to write is in the kernel by then, but the event loop reads connections in
- * any order. So a step waits until the loop has read all connections once more: every message older
- * than the beginning of that reading has arrived with it.
+ * another client began to write is in the kernel by then. But the event loop reads connections in
+ * any order. So a step waits until the loop has read all connections once more: every message from
+ * before that reading has arrived with it.
  */
 class StepQueue {
   /** @type {Step[]} */
@@ -135,8 +135,8 @@ class StepQueue {
   }
 
   /**
-   * An answer that changes nothing, and so has no place in the order: as many answers as steps are
-   * given in a turn, and steps do not wait for them.
+   * Adds an answer that changes nothing, and so needs no order. As many answers as steps are given
+   * in a turn, and steps do not wait for answers.
    * @param {ReportStep} step
    */
   addAnswer(step) {
@@ -463,9 +463,10 @@ class Broker {
   }
 
   /**
-   * A client has come, or come back: it says all that it has, which puts right what the broker
-   * before was asked and did not note. A helper thread says it again and again, because the socket
-   * of its client may have kept something back; what it says may have been overtaken by its client.
+   * A client has connected, or reconnected, and reports all that it has. The report supplies all
+   * that the previous broker received and did not note. A helper thread reports again and again,
+   * because the socket of its client may have kept something back. The client may have overtaken
+   * that report.
    * @param {ClientConnection} connection
    * @param {any} state
    * @param {Map<number, ReportStep>} reports  by the numbers of the requests
@@ -623,8 +624,8 @@ class Broker {
   }
 
   /**
-   * The end of a session is right after its last step: a later request of another client may have
-   * been made because the client was seen to be dead.
+   * The end of a session is right after its last step: another client may have made a later request
+   * because this client was seen dead.
    * @param {ClientConnection} connection
    */
   onClose(connection) {

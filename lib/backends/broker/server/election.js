@@ -25,10 +25,10 @@ function isServed(files, epoch) {
 }
 
 /**
- * Claims an epoch, by the rules of the election (test/models/broker-election.pml): the previous
- * broker is dead, the number is free, and no higher one has been claimed meanwhile. Epochs below
- * the highest may have been removed, and so may the name of this socket, by a broker that has died
- * since: it took the socket for stale. So the last check decides.
+ * Claims an epoch, by the rules of the election (test/models/broker-election.pml). The previous
+ * broker must be dead, the number free, and no higher number claimed meanwhile. A broker that has
+ * died since may have removed epochs below the highest. That broker may also have removed the name
+ * of this socket, which it took for stale. So the last check decides.
  * @param {BrokerFiles} files
  * @param {Epoch} epoch  whose socket is listening
  */

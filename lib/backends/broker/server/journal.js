@@ -44,7 +44,7 @@ class PendingBytes {
 const PAGE_BYTES = 2 ** 18;
 /**
  * Written ahead as zeros, so that a full file system is noticed while there is room for the records
- * that have to be written even then.
+ * that must be written even then.
  */
 const RESERVE_BYTES = 2 ** 16;
 const ZEROS = Buffer.alloc(RESERVE_BYTES);
