@@ -1,13 +1,13 @@
 'use strict';
 
-// node bench/broker-figures.js [deaths]: the broker after deaths, in ms, and as a ratio to what the
-// system itself takes for it, in the same death or beside it.
+// node bench/broker-figures.js [deaths]: the broker after deaths, in ms. Also as a ratio to what
+// the system itself takes for it, in the same death or beside it.
 //
-// A holder is killed: until the next grant in this process, beside the end of file of a FIFO that
-// the dead process had open, and beside a bare relay: a process on whose socket the dead one was
-// connected, and which sends one letter to this one. A broker is killed: until eight clients that
-// all hold and want something have each been granted a further lock, beside the start of an empty
-// Node.
+// A holder is killed: until the next grant in this process. Beside it the end of file of a FIFO
+// that the dead process had open, and a bare relay. The relay is a process on whose socket the dead
+// one was connected, and which sends one letter to this one. A broker is killed: until eight
+// clients that all hold and want something have each been granted a further lock. Beside it the
+// start of an empty Node.
 
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');

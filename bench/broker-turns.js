@@ -1,7 +1,7 @@
 'use strict';
 
 // node bench/broker-turns.js [requests…]: the longest turn of the broker's event loop, in ms of its
-// thread's processor time, with so many requests of one client that wait: while the broker takes
+// thread's processor time. So many requests of one client wait. Measured while the broker takes
 // over from a killed one, while that client, which was stopped, connects again, while the journal
 // is written anew. Beside the second, the longest lock of another client, by the same clock.
 

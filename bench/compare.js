@@ -1,8 +1,8 @@
 'use strict';
 
 // node bench/compare.js --before FOLDER [--rounds N] [--minutes N] [--json] [scenario…]: measures
-// the library of another tree (FOLDER is its bench/) and the library of this one in turns.
-// `npm run bench -- --compare REV` makes the other tree and calls this.
+// the library of another tree and the library of this one in turns. FOLDER is the bench/ of the
+// other tree. The command `npm run bench -- --compare REV` makes the other tree and calls this.
 
 const { parseArgs } = require('node:util');
 const { Comparison } = require('./harness/comparison.js');

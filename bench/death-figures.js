@@ -1,8 +1,8 @@
 'use strict';
 
 // node bench/death-figures.js [deaths] [MiB,MiB...] [postgres]: from the SIGKILL of a holder to the
-// next grant in another process, by the memory that the dead one had in use; p50, p99 and the
-// longest, in ms. With `postgres` over a new server, on loopback.
+// next grant in another process, by memory that the dead one used. Prints p50, p99 and the longest,
+// in ms. With `postgres` over a new server, on loopback.
 
 const { setTimeout: pause } = require('node:timers/promises');
 const { openLockManager } = require('../lib/index.js');

@@ -6,7 +6,7 @@
 //   node bench/observer-costs.js [--json] [--rounds N] [--names N] [--seconds N]
 //
 // --names: so many other locks are held, each waited for by ten, for the observers to look at.
-// --seconds: of each turn. A page and metrics look closely for a part of the time only, so a turn
+// --seconds: of each turn. A page and metrics look closely for a part of the time only. So a turn
 // must be longer than the second from one picture to the next.
 //
 // All observers take turns within a round, in whose other turns they do not exist. External

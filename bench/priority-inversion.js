@@ -1,7 +1,7 @@
 'use strict';
 
 // Priority inversion: how long an urgent request of this process waits for a holder in another
-// process, whose job is tasks in the background of an event loop that is busy for a second.
+// process. The holder's job is tasks in the background of an event loop that is busy for a second.
 //
 //   node bench/priority-inversion.js [--rounds N]
 //

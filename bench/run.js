@@ -4,8 +4,8 @@
 // measures the scenarios; by default all without a group, or all of the named group. The last
 // results of each are kept in build/bench; RESULTS.md is made from them.
 //
-// First one round of every scenario, then the next one: what disturbs the machine for a minute
-// disturbs one round of some, and when the time is over all have had about as many.
+// First one round of every scenario, then the next one. A disturbance of a minute meets one round
+// of some, and when the time is over all have had about as many.
 
 const fs = require('node:fs');
 const path = require('node:path');

@@ -1,8 +1,8 @@
 'use strict';
 
 // node --expose-gc bench/scheduler-scale.js: what waiting tasks cost, by their number. Memory per
-// waiting task; the change of the priority of all of them, which is one step however many they are;
-// their abort, which is linear.
+// waiting task; the change of the priority of all, which is one step however many they are; their
+// abort, which is linear.
 
 const { scheduler, TaskController } = require('../lib/index.js');
 

@@ -1,8 +1,8 @@
 'use strict';
 
-// node bench/scheduler-starvation.js: with 100,000 tasks queued at each priority in turn, how often
-// an interval of 1 ms fires and how many requests a loopback HTTP server answers; and how soon a
-// user-blocking task runs behind 10,000 background tasks.
+// node bench/scheduler-starvation.js: 100,000 tasks are queued at each priority in turn. Shows how
+// often an interval of 1 ms fires and how many requests a loopback HTTP server answers. Also how
+// soon a user-blocking task runs behind 10,000 background tasks.
 
 const http = require('node:http');
 const { Worker } = require('node:worker_threads');

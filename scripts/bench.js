@@ -2,8 +2,8 @@
 
 // npm run bench [-- --rounds N --json scenario…]: builds the addon, installs what it is compared
 // with, measures, and writes bench/RESULTS.md, and its figures in docs/alternatives.md.
-// `--group etcd` and `--group postgres` measure the scenarios of a server. `--compare REV` measures
-// another revision and this tree in turns, and writes nothing.
+// With `--group etcd` or `--group postgres` it measures the scenarios of a server. With `--compare
+// REV` it measures another revision and this tree in turns, and writes nothing.
 
 const { readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');

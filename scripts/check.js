@@ -1,11 +1,11 @@
 'use strict';
 
 // npm run check: both test suites, formats, linters, types and the words of the pages. With --all,
-// the steps of the build server: long tests in their whole length; the counts of instructions; the
-// JavaScript tests that depend on Node on every other version of it (all tests: npm test -- nodes);
-// the short forms of installing, etcd, PostgreSQL, the page, monitoring, Bun, Deno and Node without
-// the native part; the documentation site; and the C++ tests under the sanitizers. A late step is
-// left out if the time would not be enough.
+// the steps of the build server: long tests in their whole length, and the counts of instructions.
+// The JavaScript tests that depend on Node run on every other version of it (all tests: npm test --
+// nodes). Then the short forms of installing, etcd, PostgreSQL, the page, monitoring, Bun, Deno and
+// Node without the native part. Then the documentation site, and the C++ tests under the
+// sanitizers. A late step is left out if the time would not be enough.
 // Ends with the line `N passed, N failed`, in which each check that is no test suite counts as one.
 
 const { beWhole } = require('../test/support/lengths.js');

@@ -1,8 +1,8 @@
 'use strict';
 
-// npm run pictures: makes the pictures in docs/pictures from a bucket with life in it: the text of
-// `top` in a real terminal, and the dashboard in a real browser, each light and dark. Takes a
-// minute and a half, because both show the last minute.
+// npm run pictures: makes the pictures in docs/pictures from a bucket with life in it. They show
+// the text of `top` in a real terminal, and the dashboard in a real browser, each light and dark.
+// Takes a minute and a half, because both show the last minute.
 
 const { mkdirSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');

@@ -105,7 +105,7 @@ function checkBinary(file, target, glibc) {
 
 /**
  * The sources of each request, release and grant. In the delivered binaries they are optimised for
- * speed, all others for size: two thirds of the code run once a process, or after a death. Such
+ * speed, all others for size. Two thirds of the code run once a process, or after a death. Such
  * functions of the hot sources are `[[gnu::cold]]`, for which a compiler optimises for size too.
  */
 const HOT_SOURCES = [

@@ -1,8 +1,8 @@
 'use strict';
 
 // npm test, from a fresh clone on: installs what is missing, builds, runs the C++ and the Jest
-// tests, and ends with the line `N passed, N failed`. `npm test -- SUITE [arguments…]` runs one
-// suite: one of SUITES below, or one of the folder scripts/test, whose head describes it.
+// tests, and ends with the line `N passed, N failed`. The command `npm test -- SUITE [arguments…]`
+// runs one suite: one of SUITES below, or one of the folder scripts/test, whose head describes it.
 
 const { readdirSync } = require('node:fs');
 const path = require('node:path');

@@ -13,8 +13,8 @@ const { binomialDistribution, median } = require('simple-statistics');
 const CONFIDENCE = 0.99;
 
 /**
- * How many of the sorted ratios lie outside of the interval, on each side; -1: all of them would
- * have to lie inside, and still be too few.
+ * How many of the sorted ratios lie outside of the interval, on each side. Returns -1 if all of
+ * them would have to lie inside, and still be too few.
  * @param {number} pairs
  * @param {number} confidence
  */

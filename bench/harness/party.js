@@ -1,7 +1,7 @@
 'use strict';
 
 // One party of a contest or several, as a worker thread or as a process. A party asks for the lock
-// again before its release, so that a request waits at any time and a fair lock is handed over at
+// again before its release, so that a request waits at any time. So a fair lock is handed over at
 // each release, whatever the scheduler of the system does.
 
 const { parentPort, workerData } = require('node:worker_threads');

@@ -1,6 +1,6 @@
 'use strict';
 
-// A peer that passes a turn round, with its client in a separate thread, as a session's is: one
+// A peer that passes a turn round, with its client in a separate thread, as a session's is. One
 // message to pass the turn on, one to receive it.
 
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');

@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs the contenders of a scenario in turns, A B C A B C, each in a fresh process: whatever else
-// the machine does meets all of them, and none meets what another one left in the compiler or the
-// heap.
+// Runs the contenders of a scenario in turns, A B C A B C, each in a fresh process. So whatever
+// else the machine does meets all of them, and none meets what another one left in the compiler or
+// the heap.
 
 const { spawn } = require('node:child_process');
 const path = require('node:path');

@@ -1,7 +1,7 @@
 'use strict';
 
-// The log of each party of a contest for one lock: when it asked, entered and left, by the one
-// monotonic clock that all threads and processes of a machine share.
+// The log of each party of a contest for one lock: when it asked, entered and left. The times are
+// by the one monotonic clock that all threads and processes of a machine share.
 
 const { quantile } = require('./statistics.js');
 

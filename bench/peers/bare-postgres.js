@@ -1,6 +1,6 @@
 'use strict';
 
-// Two calls of a function that does nothing, in place of a lock: the least cost of a lock that a
+// Two calls of a function that does nothing, in place of a lock. The least cost of a lock that a
 // function of the server decides, and a client in Node receives.
 
 const { LOOPBACK } = require('../harness/free-ports.js');

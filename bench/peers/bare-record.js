@@ -1,8 +1,8 @@
 'use strict';
 
-// No lock, but all that the record of one takes: an exchange to take it, a token for the whole
-// bucket, an exchange to release it; and a callback that runs in a microtask, in a separate async
-// context if each lock's callback has one (from Node 24 on).
+// No lock, but all that the record of one takes: an exchange to take it, a token for the bucket, an
+// exchange to release it. Also a callback that runs in a microtask, in a separate async context if
+// each lock's callback has one (from Node 24 on).
 
 const { AsyncLocalStorage } = require('node:async_hooks');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// A cluster of our own on loopback, with its data in the directory, which is in memory: a commit
+// A cluster of our own on loopback, with its data in the directory, which is in memory. So a commit
 // costs CPU and loopback, and no disk.
 
 const { spawnSync } = require('node:child_process');

@@ -1,7 +1,7 @@
 'use strict';
 
-// No lock at all: two round trips over a Unix socket to another process of Node, which writes each
-// line into a file before it answers. The least that a lock costs whose broker may die.
+// No lock: two round trips over a Unix socket to another process of Node, which writes each line
+// into a file before it answers. The least that a lock costs whose broker may die.
 
 const { openEcho, serveEcho } = require('./echo.js');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// A turn that is passed on by another process of Node over Unix sockets, one letter a message: no
+// A turn that is passed on by another process of Node over Unix sockets, one letter a message. No
 // names, no modes, no confirmation of a release, and nothing survives a death. The least cost of a
 // hand-over whose state another process of Node keeps.
 

@@ -1,7 +1,7 @@
 'use strict';
 
 // As `row-relay-postgres.js`, but the next party waits on a second connection for an advisory lock
-// of the party before it, in place of a notification: each pass has its own lock, which is freed
+// of the party before it, in place of a notification. Each pass has its own lock, which is freed
 // when its call has become visible.
 
 const { setTimeout: pause } = require('node:timers/promises');

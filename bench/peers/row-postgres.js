@@ -1,8 +1,7 @@
 'use strict';
 
-// Two functions in place of a lock, which insert a row and delete it: a table with the
-// columns and indexes of the requests, and no rule. The least cost of a lock whose holder others
-// can read.
+// Two functions in place of a lock, which insert a row and delete it. The table has the columns and
+// indexes of the requests, and no rule. The least cost of a lock whose holder others can read.
 
 const { LOOPBACK } = require('../harness/free-ports.js');
 const { connectAt, serve: serveAny, whyNot } = require('./postgresql.js');

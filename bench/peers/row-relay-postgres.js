@@ -1,9 +1,9 @@
 'use strict';
 
-// A turn that the parties pass round, each by one call that deletes the row of its turn, makes the
-// next waiting row the held one, inserts a waiting row and notifies the next party: a table with
-// the columns and indexes of the requests, and no rule. The least cost of a hand-over that NOTIFY
-// reports, and whose holder and queue others can read.
+// A turn that the parties pass round, each by one call. The call deletes the row of its turn, makes
+// the next waiting row the held one, inserts a waiting row and notifies the next party. The table
+// has the columns and indexes of the requests, and no rule. The least cost of a hand-over that
+// NOTIFY reports, and whose holder and queue others can read.
 
 const { LOOPBACK } = require('../harness/free-ports.js');
 const { connectAt, whyNot } = require('./postgresql.js');

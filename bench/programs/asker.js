@@ -1,7 +1,7 @@
 'use strict';
 
 // asker.js <directory> <name>: asks for a lock again and again, for the number of ms in each
-// message; answers with the number of grants and the longest time that one took.
+// message. Answers with the number of grants and the longest time that one took.
 
 const { openLockManager } = require('../../lib/index.js');
 const { CAPACITY } = require('../peers/holdfast.js');

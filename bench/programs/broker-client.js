@@ -2,7 +2,7 @@
 
 // A client of a broker: argv has the directory and how many requests wait in it. It answers each
 // message with its longest lock since the last answer, in ms of the processor time of its parent,
-// which is the broker; `back` when a lock that it requests then is granted.
+// which is the broker. It answers a message `back` when a lock that it requests then is granted.
 
 const { openBroker } = require('../peers/holdfast-broker.js');
 const { openProcessorClock } = require('../harness/processor-clock.js');

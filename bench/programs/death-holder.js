@@ -1,7 +1,7 @@
 'use strict';
 
-// death-holder.js <directory> <MiB> [url] [directory of a relay]: keeps so much memory in use,
-// holds the lock `ledger`, one end of a FIFO, and the turn of the relay, and waits for its end.
+// death-holder.js <directory> <MiB> [url] [directory of a relay]: keeps so much memory in use, and
+// waits for its end. Holds the lock `ledger`, one end of a FIFO, and the turn of the relay.
 
 const fs = require('node:fs');
 const path = require('node:path');

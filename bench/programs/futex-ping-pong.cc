@@ -1,6 +1,6 @@
-// Two processes hand over to each other through a word in shared memory, and do nothing else: the
-// floor of what a blocking hand-over can cost. Prints hand-overs per second: sleeping on the word,
-// and spinning on it.
+// Two processes hand over to each other through a word in shared memory, and do nothing else. This
+// is the floor of what a blocking hand-over can cost. Prints hand-overs per second: sleeping on the
+// word, and spinning on it.
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 'use strict';
 
-// relay.js <socket>: a client that sends `q` waits for a turn, and is sent `g`; `r`, or the end of
-// the connection, gives the turn to the client that waits longest.
+// relay.js <socket>: a client that sends `q` waits for a turn, and is sent `g`. An `r`, or the end
+// of the connection, gives the turn to the client that waits longest.
 
 const net = require('node:net');
 

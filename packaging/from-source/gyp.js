@@ -70,8 +70,8 @@ function writeIfNew(file, text) {
 const LINK_TIME_OPTIONS = ['-flto=auto', '-ffat-lto-objects'];
 
 /**
- * The options by which the addon is optimised as a whole, which takes 11 % of the instructions of a
- * lock; none if the compiler is not GCC, or cannot do it.
+ * The options by which the addon is optimised as a whole, which saves 11 % of the instructions of a
+ * lock. None if the compiler is not GCC, or cannot do it.
  */
 function linkTimeOptions() {
   const cxx = process.env.CXX_target || process.env.CXX || 'g++'; // may have arguments

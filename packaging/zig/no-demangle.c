@@ -1,5 +1,5 @@
-// Replaces the demangler of libc++abi, a tenth of the binary: libc++abi would only print the type of
-// an uncaught exception with it, and the addon is compiled without exceptions.
+// Replaces the demangler of libc++abi, a tenth of the binary. This demangler would only print the
+// type of an uncaught exception, and the addon is compiled without exceptions.
 #include <stddef.h>
 
 char* __cxa_demangle(const char* name, char* buffer, size_t* length, int* status) {

@@ -30,8 +30,8 @@ const FIRST_LOCK = [
 ];
 
 /**
- * Prints the modules that `require` of the package loads, the modules that a first lock loads, and
- * the modules that all exports load: `import` reads each export.
+ * Prints the modules that `require` of the package, a first lock, and all exports load: `import`
+ * reads each export.
  */
 const PRINT_LOADED = `
 const [lib, ...modules] = process.argv.slice(1);
@@ -116,8 +116,8 @@ const keepFile = (name) =>
   `module.exports.${name} = keep('${name}.js', () => require('./${name}.js'));`;
 
 /**
- * A part of locks.js. Without modules of Node, as on Bun, in a test runner or in the bundle of an
- * application, `require` loads a kept file, and refuses another build.
+ * A part of locks.js. Without modules of Node, `require` loads a kept file, and refuses another
+ * build. This is so on Bun, in a test runner or in the bundle of an application.
  */
 const KEEP_FILES = `
 const path = require('node:path');
@@ -216,8 +216,8 @@ const withEagerModules = (js) => js.replace(MODULE, '$1: (function$2)');
 
 /**
  * Removes the bytes of a bundle that V8 would read for nothing: indentation and comments. A line
- * stays a line. The source map keeps what a stack trace needs, the line of each place: without the
- * text of lib/ and without columns it takes a tenth.
+ * stays a line. The source map keeps what a stack trace needs, the line of each place. Without the
+ * text of lib/ and without columns the map takes a tenth.
  * @param {string} js
  * @param {import('@jridgewell/sourcemap-codec').SourceMapMappings} mappings
  */
@@ -450,10 +450,10 @@ async function writePage(lib, dist) {
 }
 
 /**
- * The files for `import`. Node takes 1 to 2 ms more to import a CommonJS file than to require it:
- * it reads the text once more, in search of names. So `index.mjs` requires. Bundlers do not follow
- * that, and get another file, by the conditions `module` and, for ncc, `production` in `exports`,
- * which Node does not set.
+ * The files for `import`. Node takes 1 to 2 ms more to import a CommonJS file than to require it.
+ * An import reads the text once more, in search of names. So `index.mjs` requires. Bundlers do not
+ * follow that, and get another file, by the conditions `module` and, for ncc, `production` in
+ * `exports`, which Node does not set.
  * @param {string} lib @param {string} dist
  */
 function writeFacades(lib, dist) {
@@ -598,10 +598,10 @@ function manualPage() {
 }
 
 /**
- * The program that builds the addon of an installed package, with the sources. binding.gyp stands
- * beside it: at the top of the package, package managers would run node-gyp at each installation.
- * A comment in the sources becomes an empty line, so that the lines in messages of a compiler are
- * the lines of the repository.
+ * The program that builds the addon of an installed package, with the sources. The file binding.gyp
+ * stands beside it: at the top of the package, package managers would run node-gyp at each
+ * installation. A comment in the sources becomes an empty line, so that the lines in messages of a
+ * compiler are the lines of the repository.
  */
 function writeBuilder() {
   const folder = path.join(ROOT, 'dist', 'from-source');

@@ -1,7 +1,7 @@
 'use strict';
 
-// Another revision of the project, built in build/compare/<commit>; where it is measured, with the
-// benchmarks of this tree: both revisions are measured by the same programs.
+// Another revision of the project, built in build/compare/<commit>. If this revision is measured,
+// it gets the benchmarks of this tree: both revisions are measured by the same programs.
 
 const { execFileSync, spawnSync } = require('node:child_process');
 const { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } = require('node:fs');

@@ -2,8 +2,8 @@
 
 // Finds the words and sentence openings that the house style excludes (CONTRIBUTING.md, "Style").
 // As a program it prints each finding in the Markdown pages, comments and texts of the checked
-// folders, with file and line, and fails if there is a finding. With paths it counts the findings
-// below each of them and does not fail: `node scripts/steps/plain-words.js lib src`.
+// folders, with file and line. The program fails if there is a finding. With paths it counts the
+// findings below each of them and does not fail: `node scripts/steps/plain-words.js lib src`.
 // A text is a string or template with a space between two words: a message, a help, a title of a
 // test. A string without one is a name: of a key, a variable, a channel, a word of a protocol.
 // In code, the names of variables, functions, members and types are read.

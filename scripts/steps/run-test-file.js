@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs one test file of Jest in the global scope of the runtime that runs this, Bun or Deno as
-// well: Jest itself makes scopes with node:vm, which only Node.js does well enough. Describes,
+// well. Jest itself makes scopes with node:vm, which only Node.js does well enough. Describes,
 // hooks, tests and expect() come from Jest (jest-circus). Arguments: the test file, and the file
 // for the result, which is one JSON object. Prints the titles of tests as they begin.
 

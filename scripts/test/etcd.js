@@ -1,11 +1,11 @@
 'use strict';
 
-// npm test -- etcd: the tests of locks in etcd, the conformance suite over a cluster of one member
-// and of three, and over answers of later versions, and an upgrade from an earlier revision.
-// `--short` is for the build server: one member, a part of the suite. `--beside REV` tests that
-// processes of another revision share locks with processes of this one. Further arguments go to
-// Jest, and leave the upgrade out. HOLDFAST_ETCD names the etcd to use, or `--debian SUITE` one of
-// Debian (trixie: 3.5.16); else the one of this system is installed.
+// npm test -- etcd: the tests of locks in etcd, and an upgrade from an earlier revision. The
+// conformance suite runs over a cluster of one member and of three, and over answers of later
+// versions. With `--short`, for the build server: one member, a part of the suite. With `--beside
+// REV` it tests that processes of another revision share locks with processes of this one. Further
+// arguments go to Jest, and leave the upgrade out. HOLDFAST_ETCD names the etcd to use, or
+// `--debian SUITE` one of Debian (trixie: 3.5.16); else the one of this system is installed.
 
 const { mkdirSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');

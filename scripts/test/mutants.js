@@ -1,8 +1,8 @@
 'use strict';
 
-// Mutation control: plants one known mistake after the other in a copy of the sources and reports
-// whether the tests that are meant for it catch it. Ends with a count; fails when fewer than 95 %
-// are caught. `npm test -- mutants <text>`: only those whose name contains the text.
+// Mutation control: plants one known mistake after the other in a copy of the sources. Reports
+// whether the tests that are meant for the mistake catch it. Ends with a count; fails when fewer
+// than 95 % are caught. `npm test -- mutants <text>`: only those whose name contains the text.
 //
 // An interrupted run is resumed, as long as nothing that it copies has changed.
 

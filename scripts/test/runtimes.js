@@ -1,8 +1,9 @@
 'use strict';
 
-// npm test -- runtimes [--short] [bun] [deno] [plain] [patterns…]: the conformance suite, the
-// extensions, the broker and the scheduler on Bun, on Deno, and on this Node without the native
-// part; the demonstration and the examples there; processes of Node, Bun and Deno with one broker.
+// npm test -- runtimes [--short] [bun] [deno] [plain] [patterns…]: the tests on Bun, on Deno, and
+// on this Node without the native part. Runs the conformance suite, the extensions, the broker, the
+// scheduler, the demonstration and the examples there. Also runs processes of Node, Bun and Deno
+// with one broker.
 // Tests that cannot pass are in test/runtimes/differences.js, with their reasons.
 
 const fs = require('node:fs');

@@ -1,8 +1,8 @@
 'use strict';
 
 // The long runs over the real platform, and over the traces of corruption and crashes: `npm test --
-// soak [kills]`, 20,000 kills by default in the stress test of the C++ core with 500 grants each, a
-// tenth of the kills in the stress test of Node processes, and as many stops.
+// soak [kills]`. By default the stress test of the C++ core has 20,000 kills, with 500 grants each.
+// The stress test of Node processes has a tenth of the kills, and as many stops.
 
 const path = require('node:path');
 const { build } = require('../build.js');

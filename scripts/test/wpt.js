@@ -1,8 +1,8 @@
 'use strict';
 
-// npm test -- wpt [PATH]: the web platform tests of locks, as they are, in the main thread and
-// in a worker thread, in shared memory, over a broker and over `local:`. PATH is a copy of their
-// repository, of whatever revision; without one, the revision below is fetched with git.
+// npm test -- wpt [PATH]: the web platform tests of locks, as they are. They run in the main thread
+// and in a worker thread, in shared memory, over a broker and over `local:`. PATH is a copy of
+// their repository, of whatever revision; without one, the revision below is fetched with git.
 
 const { spawnSync } = require('node:child_process');
 const { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } = require('node:fs');
