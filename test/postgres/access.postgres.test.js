@@ -265,6 +265,42 @@ test('a role that loses its rights while it holds a lock: the lock ends with its
   await expect(granted(locks)).rejects.toMatchObject({ name: 'SecurityError' });
 });
 
+/** Rights of which one is taken away, and the words of the server for it. */
+const RIGHTS = {
+  'SELECT ON holdfast.sessions': 'permission denied for table sessions',
+  'USAGE ON SCHEMA holdfast': 'permission denied for schema holdfast',
+  [`USAGE ON SCHEMA ${FUNCTIONS}`]: `permission denied for schema ${FUNCTIONS}`,
+};
+
+test.each(Object.entries(RIGHTS))(
+  'a role loses %s: its locks are lost before others have them, its requests are refused',
+  async (right, words) => {
+    const [admin, others] = [await server.connect(), open(server.url())];
+    const kept = await others.acquire('theirs');
+    await admin.query(`CREATE ROLE deprived LOGIN; ${grantsFor('deprived')}`);
+    const locks = open(server.url({ user: 'deprived', query: '?ttl=2' }));
+    const held = await locks.acquire('mine');
+    const refused = locks.request('theirs', () => {}).catch(about);
+    const wasLost = others.request('mine', () => held.signal.aborted);
+    while ((await others.query()).pending.length < 2);
+    await admin.query(`REVOKE ${right} FROM deprived, PUBLIC`);
+    try {
+      const refusal = { name: 'SecurityError', message: expect.stringContaining(words) };
+      expect(await wasLost).toBe(true);
+      expect(held.signal.reason).toMatchObject({ name: 'LockLostError', reason: 'disconnected' });
+      await held.release();
+      expect(await refused).toEqual(refusal);
+      expect(await granted(locks).catch(about)).toEqual(refusal);
+      expect(await locks.query().catch(about)).toEqual(refusal);
+    } finally {
+      await admin.query(`GRANT USAGE ON SCHEMA ${FUNCTIONS} TO PUBLIC;
+        DROP OWNED BY deprived; DROP ROLE deprived`);
+      await admin.end();
+    }
+    await kept.release();
+  },
+);
+
 test('of several hosts, the primary has the locks', async () => {
   const hosts = [9, standby.port, server.port].map((port) => `127.0.0.1:${port}`);
   expect(await granted(open(`postgres://holdfast@${hosts}/postgres`))).toBe('granted');

@@ -49,7 +49,12 @@ const STEP = planned('step', `SELECT ${FUNCTIONS}.step($1, $2, $3, $4)`);
 const BURY = planned('bury', `SELECT ${FUNCTIONS}.bury($1, $2, $3, $4)`);
 const CONTENTION = planned('contention', `SELECT ${FUNCTIONS}.watch_contention($1, $2, $3, $4)`);
 const LOCKED = planned('locked', `SELECT exclusive, shared FROM ${FUNCTIONS}.locked($1, $2, $3)`);
-const PING = planned('ping', 'SELECT session FROM holdfast.sessions WHERE session = $1');
+/** It needs the tables, the functions, and the rights on them. */
+const PING = planned(
+  'ping',
+  `SELECT session FROM holdfast.sessions
+  WHERE session = $1 AND ${FUNCTIONS}.alive(session, session)`,
+);
 const OVERDUE = planned('overdue', `SELECT key, session FROM ${FUNCTIONS}.overdue($1, $2)`);
 /** The sessions of the bucket that have died. */
 const DEAD_SESSIONS = planned(
@@ -927,7 +932,7 @@ class PostgresSession {
         else this.#counts.keepAlives += 1;
       };
       const onError = (/** @type {unknown} */ error) => {
-        if (isForAll(error)) this.#lose();
+        if (isFinal(error) || isForAll(error)) this.#lose();
       };
       this.#pinging = this.#query(PING, [this.#session]).then(onAnswer, onError).then(end);
     }
