@@ -460,16 +460,32 @@ class PostgresSession {
     return rows.map(toLockDetail);
   }
 
+  /**
+   * Reads one moment in pages, between which others are answered: a long answer on a slow network
+   * does not end the session.
+   * @returns {Promise<LockInspection>}
+   */
   async inspect() {
     const [bucket, own] = this.#own;
-    const rows = await this.#read(
-      `SELECT key, state, agent, session, number, mode, token, max_shared, hold_ms, details,
+    const cursor = `holdfast_${(this.#cursors += 1)}`;
+    await this.#query(
+      `DECLARE ${cursor} NO SCROLL CURSOR WITH HOLD FOR
+      SELECT key, state, agent, session, number, mode, token, max_shared, hold_ms, details,
         waited_ms, held_ms, priority, overtakes FROM ${FUNCTIONS}.inspect($1, $2)`,
       [bucket, own],
     );
-    const of = (/** @type {string} */ wanted) =>
-      rows.filter(([, state]) => state === wanted).map(toLockDetail);
-    return { held: of('h'), pending: of('w') };
+    try {
+      /** @type {LockInspection} */
+      const found = { held: [], pending: [] };
+      for (let page; page === undefined || page.length === PAGE_ROWS;) {
+        page = await this.#query(`FETCH ${PAGE_ROWS} FROM ${cursor}`);
+        for (const row of page)
+          (row[1] === 'h' ? found.held : found.pending).push(toLockDetail(row));
+      }
+      return found;
+    } finally {
+      void this.#query(`CLOSE ${cursor}`).catch(ignore);
+    }
   }
 
   /**
@@ -617,28 +633,6 @@ class PostgresSession {
       this.#isBusy = true;
       void this.#runJobs();
     });
-  }
-
-  /**
-   * Reads one moment in pages, between which others are answered: a long answer on a slow network
-   * does not end the session.
-   * @param {string} text
-   * @param {unknown[]} values
-   */
-  async #read(text, values) {
-    const cursor = `holdfast_${(this.#cursors += 1)}`;
-    await this.#query(`DECLARE ${cursor} NO SCROLL CURSOR WITH HOLD FOR ${text}`, values);
-    try {
-      /** @type {any[][]} */
-      const rows = [];
-      for (let page; page === undefined || page.length === PAGE_ROWS;) {
-        page = await this.#query(`FETCH ${PAGE_ROWS} FROM ${cursor}`);
-        rows.push(...page);
-      }
-      return rows;
-    } finally {
-      void this.#query(`CLOSE ${cursor}`).catch(ignore);
-    }
   }
 
   /**
