@@ -952,6 +952,25 @@ describe('while the notices of a session are late', () => {
     },
   );
 
+  test.each([
+    ['overtakes a lower one', { ...shared, extras: { maxPending: Infinity } }],
+    ['is taken if it is available', { ...shared, ifAvailable: true }],
+  ])('a shared request that %s comes after an earlier one of its session', async (_, options) => {
+    const first = other.request(1);
+    await settle();
+    session.request(2, shared);
+    await settle();
+    if (!options.ifAvailable) other.request(3, { extras: { priority: 'background' } });
+    await settle();
+    const deliver = delayNotices();
+    other.lock.end(first);
+    await settle();
+    session.request(4, options);
+    await settle();
+    await deliver();
+    expect(session.notices).toEqual(['queued 2', 'granted 2', 'granted 4']);
+  });
+
   test('a request behind an own lock that was stolen, and released since, is granted', async () => {
     session.request(1);
     await settle();

@@ -372,15 +372,18 @@ class NameLock {
 
   /** Notices may have been missed: reads the state of each request. */
   reread() {
-    this.#steps.add(async () => {
-      for (const list of [this.#held, ...this.#waiting]) {
-        for await (const { request, found } of this.#findAll([...list])) {
-          this.#update(request, found);
-          if (request.phase === WAITING) break; // and so do the later ones
-        }
-      }
-    });
+    this.#steps.add(() => this.#readStates([this.#held, ...this.#waiting]));
     this.#checkLater(0);
+  }
+
+  /** @param {Set<EtcdRequest>[]} lists */
+  async #readStates(lists) {
+    for (const list of lists) {
+      for await (const { request, found } of this.#findAll([...list])) {
+        this.#update(request, found);
+        if (request.phase === WAITING) break; // and so do the later ones
+      }
+    }
   }
 
   /** The session is over. */
@@ -582,6 +585,8 @@ class NameLock {
       this.#wait([request], revision);
       if (mustServe) await this.#serveIfPossible();
     } else if (phase === HELD) {
+      // Older ones may have been granted, and their notices be late.
+      if (!request.steal) await this.#readStates([this.#waiting[request.priority]]);
       this.#hold(request, revision);
     } else {
       this.#session.ids.free(request);
