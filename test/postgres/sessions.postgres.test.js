@@ -458,6 +458,46 @@ test('a session that takes as long to open as it lasts without an answer is of u
   expect(await backend.status()).toMatchObject({ sessions: 1, lost: 0 });
 });
 
+/**
+ * Keeps the first notification of a grant from the client, as a busy server does.
+ * @returns {() => boolean} whether it is kept
+ */
+function keepGrantFrom(client) {
+  let isKept = false;
+  client.change = (data, isOfServer) => {
+    if (!isOfServer || isKept) return data;
+    for (let at = 0; at + 5 <= data.length;) {
+      const end = at + 1 + data.readInt32BE(at + 1);
+      const isNotification = String.fromCharCode(data[at]) === 'A';
+      if (isNotification && data.toString('latin1', at, end).includes('\0g ')) {
+        isKept = true;
+        return Buffer.concat([data.subarray(0, at), data.subarray(end)]);
+      }
+      at = end;
+    }
+    return data;
+  };
+  return () => isKept;
+}
+
+test.each([
+  ['a shared request', {}],
+  ['a shared request with ifAvailable', { ifAvailable: true }],
+])('%s comes after an older one whose notification is late', async (_, options) => {
+  const { locks } = await openAtGate();
+  const other = open().locks;
+  const held = await other.acquire('a');
+  const callbacks = [];
+  const first = locks.request('a', { mode: 'shared' }, () => callbacks.push('first'));
+  while ((await other.query()).pending.length < 1);
+  const isKept = keepGrantFrom(gate);
+  await held.release();
+  while (!isKept()) await other.query();
+  await locks.request('a', { mode: 'shared', ...options }, () => callbacks.push('second'));
+  await first;
+  expect(callbacks).toEqual(['first', 'second']);
+});
+
 test('the hold limits of many names cost fewer calls than names', async () => {
   const { locks, backend } = open();
   const names = Array.from({ length: 500 }, (_, i) => `limited ${i}`);

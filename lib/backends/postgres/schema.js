@@ -565,7 +565,9 @@ END $$;
 -- in_floor: the first ticket of the session's last exclusive request that held the name, or 0. No
 -- row of the name before it lives (invariant 4), and the search passes the dead ones: all since the
 -- last vacuum, and more if a long transaction keeps them. Without the option in_priority the only
--- cost of priorities is that the one of the last waiting row is read. Returns
+-- cost of priorities is that the one of the last waiting row is read. in_waits: the session knows
+-- that requests of it wait for the name. If the request is granted, it is notified of those that
+-- hold the lock, too: the notification of another session's call may come later. Returns
 --   g <token> <ticket>         the request holds the lock
 --   m                          it was not available
 --   w <session> <ticket> <ms>  it waits. If it may be the watcher (invariant 6): its blocker, and
@@ -573,7 +575,7 @@ END $$;
 CREATE OR REPLACE FUNCTION functions.enter(
   in_bucket text, in_key text, own int, in_epoch bigint, in_number bigint, in_mode "char",
   in_steal boolean, in_max_pending int, in_max_shared int, in_hold_ms float8, in_details text,
-  in_floor bigint DEFAULT 0, in_priority smallint DEFAULT 1
+  in_floor bigint DEFAULT 0, in_priority smallint DEFAULT 1, in_waits boolean DEFAULT false
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   -- As an expression: cheaper than a statement.
@@ -696,6 +698,15 @@ BEGIN
   serial := nextval('holdfast.counter');
   IF is_granted THEN
     new_token := (in_epoch << 32) + serial;
+    IF in_waits THEN
+      PERFORM pg_notify(functions.channel(own::text), concat_ws(' ', 'g', h.number, h.token))
+      FROM (
+        SELECT r.number, r.token FROM holdfast.requests r
+        WHERE r.bucket = in_bucket AND r.key = in_key AND r.ticket >= floor_ticket
+          AND r.session = own AND r.state = 'h'
+        ORDER BY r.ticket
+      ) h;
+    END IF;
   END IF;
   INSERT INTO holdfast.requests (
     bucket, key, ticket, floor, session, number, mode, state, priority, max_shared,
@@ -936,7 +947,7 @@ END $$;
 
 -- Several operations in one transaction, in their order, on at most 50 names:
 --   enter(): ["e", key, number, mode, steal, max_pending, max_shared, hold_ms, details, floor,
---     priority]
+--     priority, waits]
 --   leave(): ["l", key, number, why]
 --   change_priority(): ["p", key, number, priority]
 --   expire(): ["x", key]
@@ -963,7 +974,8 @@ BEGIN
       answer := functions.enter(
         in_bucket, op ->> 1, own, in_epoch, (op ->> 2)::bigint, (op ->> 3)::"char",
         (op ->> 4)::boolean, (op ->> 5)::int, (op ->> 6)::int, (op ->> 7)::float8, op ->> 8,
-        coalesce((op ->> 9)::bigint, 0), coalesce((op ->> 10)::smallint, 1::smallint)
+        coalesce((op ->> 9)::bigint, 0), coalesce((op ->> 10)::smallint, 1::smallint),
+        coalesce((op ->> 11)::boolean, false)
       );
     ELSIF op ->> 0 = 'p' THEN
       PERFORM functions.change_priority(

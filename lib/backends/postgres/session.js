@@ -35,7 +35,7 @@ const planned = (name, text) => ({ name: `holdfast_${name}`, text });
 
 const ENTER = planned(
   'enter',
-  `SELECT ${FUNCTIONS}.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+  `SELECT ${FUNCTIONS}.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 );
 const LEAVE = planned('leave', `SELECT ${FUNCTIONS}.leave($1, $2, $3, $4, $5, $6)`);
 const CHANGE_PRIORITY = planned(
@@ -204,7 +204,7 @@ class PostgresSession {
   #epoch = NO_GRANTS;
   /** @type {Map<number, Entry>} */
   #entries = new Map();
-  /** @type {Map<string, number>} of the entries, by key */
+  /** @type {Map<string, { all: number, granted: number }>} of the entries, by key */
   #entryCounts = new Map();
   /** Steals that wait for the end of the pause; see enter(). @type {Set<Entry>} */
   #lateSteals = new Set();
@@ -331,7 +331,9 @@ class PostgresSession {
   enter(request) {
     const entry = new Entry(request);
     this.#entries.set(request.number, entry);
-    this.#entryCounts.set(entry.key, (this.#entryCounts.get(entry.key) ?? 0) + 1);
+    const counts = this.#entryCounts.get(entry.key);
+    if (counts === undefined) this.#entryCounts.set(entry.key, { all: 1, granted: 0 });
+    else counts.all += 1;
     if (!request.message.steal || this.#epoch !== NO_GRANTS) return this.#enter(entry);
     this.#lateSteals.add(entry);
     this.#host.onQueued(request);
@@ -342,6 +344,7 @@ class PostgresSession {
     const { request } = entry;
     const { steal, mode, extras } = request.message;
     const { limit = 0, holdLimit = 0, priority = 'user-visible' } = extras ?? {};
+    const { all = 1, granted = 0 } = this.#entryCounts.get(entry.key) ?? {};
     this.#operate({
       args: [
         'e',
@@ -355,6 +358,7 @@ class PostgresSession {
         toDetails(request.message),
         this.#floors.get(entry.key) ?? '0',
         PRIORITIES.indexOf(priority),
+        all - granted > 1,
       ],
       onAnswer: (answer) => this.#onEntered(entry, /** @type {string} */ (answer)),
       onError: (error) => {
@@ -715,6 +719,8 @@ class PostgresSession {
   #onGranted(entry, token) {
     if (entry.isHeld) return;
     entry.isHeld = true;
+    const counts = this.#entryCounts.get(entry.key);
+    if (counts !== undefined) counts.granted += 1;
     this.#setBlocker(entry, 0);
     this.#noteFloor(entry);
     const { request, earlyLoss } = entry;
@@ -767,10 +773,11 @@ class PostgresSession {
   #forget(entry) {
     this.#setBlocker(entry, 0);
     if (!this.#entries.delete(entry.number)) return;
-    const { key } = entry;
-    const left = (this.#entryCounts.get(key) ?? 0) - 1;
-    if (left > 0) {
-      this.#entryCounts.set(key, left);
+    const { key, isHeld } = entry;
+    const counts = this.#entryCounts.get(key);
+    if (counts !== undefined && counts.all > 1) {
+      counts.all -= 1;
+      if (isHeld) counts.granted -= 1;
     } else {
       this.#entryCounts.delete(key);
       clearTimeout(this.#limitTimers.get(key)?.timer);
