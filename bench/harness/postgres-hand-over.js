@@ -23,7 +23,9 @@ function handOverScenario(parties, { perHost = 1, ms, rounds }) {
     goal: 17,
     group: 'postgres',
     title: `Hand-over in PostgreSQL between ${parties} clients in ${hosts} processes${each}`,
-    note: `'${BARE}' has two connections for each client, as a request waits at any time.`,
+    note:
+      `The contender '${BARE}' has two connections for each client, ` +
+      'as a request waits at any time.',
     rounds,
     contenders: {
       holdfast: of('holdfast-postgres'),

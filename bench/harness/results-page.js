@@ -78,7 +78,7 @@ function section(result) {
 function writeResults(results, machine) {
   const { dependencies, optionalDependencies } = require('../package.json');
   const versions = Object.entries({ ...dependencies, ...optionalDependencies })
-    .map(([name, version]) => `${name} ${version.replace(/^npm:.*@/, '')}`)
+    .map(([name, version]) => `\`${name} ${version.replace(/^npm:.*@/, '')}\``)
     .join(', ');
   const history = addToHistory(readHistory(), results, require('../../package.json').version);
   writeHistory(history);

@@ -10,8 +10,8 @@ module.exports = {
   goal: 14,
   title: 'The broker: hand-over between four processes that all want one lock all the time',
   note:
-    'In the turn that is passed on, a process of Node only sends one letter to the next party: ' +
-    'the least cost here of a hand-over through another process of Node.',
+    'In the turn that is passed on, a process of Node only sends one letter to the next party. ' +
+    'It is the least cost here of a hand-over through another process of Node.',
   rounds: 3,
   contenders: {
     'holdfast, broker': contender('holdfast-broker', options),

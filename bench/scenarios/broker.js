@@ -29,8 +29,8 @@ module.exports = {
   goal: 14,
   title: 'The broker: an uncontended lock, awaited one by one',
   note:
-    'A lock of the broker takes two round trips, one for the request and one for the release, and ' +
-    'the broker notes both before it answers: the two echoes that are written into a file do that ' +
+    'A lock of the broker takes two round trips, one for the request and one for the release. The ' +
+    'broker notes both before it answers. The two echoes that are written into a file do that ' +
     'and nothing else. With other clients connected, the broker reads all connections before it ' +
     'decides.',
   rounds: 5,

@@ -54,7 +54,7 @@ const CONTENDERS = {
 module.exports = {
   goal: 1,
   title: 'An uncontended lock in a process that has used other libraries',
-  note: 'One loop calls all four in turn, so the inline caches of what they share have seen all of them. `awaiting`: the callback is an async function with one `await`.',
+  note: 'One loop calls all four in turn, so the inline caches of what they share have seen all of them. In `awaiting` the callback is an async function with one `await`.',
   rounds: 5,
   contenders: CONTENDERS,
   goals: Object.keys(CONTENDERS).flatMap((of) =>

@@ -41,8 +41,8 @@ module.exports = {
   goal: 3,
   title: 'Requests queued for one name at once, per request',
   note:
-    'With many requests the collector copies what lives long: the floor, which has no lock table, ' +
-    'and a young generation that has room for all show how much of the cost is that.',
+    'With many requests the collector copies what lives long. Two contenders show how much of the ' +
+    'cost is that: the floor, which has no lock table, and a young generation with room for all.',
   rounds: 3,
   contenders: {
     holdfast: contender('holdfast'),

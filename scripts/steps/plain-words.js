@@ -1,6 +1,7 @@
 'use strict';
 
-// Finds the words and sentence openings that the house style excludes (CONTRIBUTING.md, "Style").
+// Finds the words, sentence openings and long sentences of pages that the house style excludes
+// (CONTRIBUTING.md, "Style").
 // As a program it prints each finding in the Markdown pages, comments and texts of the checked
 // folders, with file and line. The program fails if there is a finding. With paths it counts the
 // findings below each of them and does not fail: `node scripts/steps/plain-words.js lib src`.
@@ -69,6 +70,9 @@ const GAP_OF_PARTS = /(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W\d_]+/;
 const ALLOWED_NAMES = new Set(['place', 'in_place', 'in_place_t', 'inPlace']);
 
 const OPENING = /^(?:What|Whoever|Whose|Who|Where)\b/;
+
+/** The most words of a sentence of a page. */
+const MAX_WORDS = 25;
 
 /** The gap between two sentences. A colon and a semicolon end no sentence. */
 const SENTENCE_END = /(?<=[.!?]["')*_]*)\s+(?=["'(*_[]*[A-Z])/;
@@ -280,8 +284,8 @@ const findForbiddenNames = (names) =>
   });
 
 /**
- * The findings in one text: its forbidden words and names, and the sentences with a forbidden
- * opening.
+ * The findings in one text: its forbidden words and names, the sentences with a forbidden opening,
+ * and the sentences of a page that are too long.
  * @param {string} text
  * @param {string} kind 'markdown', 'script' or 'c++'.
  * @returns {{ line: number, found: string, sentence: string }[]} In the order of their lines.
@@ -293,6 +297,10 @@ const findForbiddenWords = (text, kind) => {
   for (const { at, sentence } of sentencesOf(prose)) {
     const opening = OPENING.exec(sentence);
     if (opening) findings.push({ line: lineAt(at), found: `${opening[0]} …`, sentence });
+    const words = sentence.split(' ').filter((it) => /\w/.test(it)).length;
+    if (kind === 'markdown' && words > MAX_WORDS) {
+      findings.push({ line: lineAt(at), found: `${words} words`, sentence });
+    }
   }
   for (const pattern of FORBIDDEN_WORDS) {
     for (const { 0: found, index } of prose.matchAll(pattern)) {

@@ -39,6 +39,12 @@ test.each([
   expect(found(text)).toEqual([word]);
 });
 
+test('a sentence of more than 25 words is found in a page', () => {
+  const sentence = (/** @type {number} */ words) => `A${' word'.repeat(words - 1)}.`;
+  expect(found(`${sentence(25)} ${sentence(26)}`)).toEqual(['26 words']);
+  expect(found(`// ${sentence(26)}`, 'script')).toEqual([]);
+});
+
 test('a word that is broken over two lines is found', () => {
   expect(found(quoted`The process goes\non.`)).toEqual([quoted`goes\non`]);
 });
