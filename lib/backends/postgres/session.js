@@ -96,6 +96,8 @@ const VALID_PART = 0.8;
 /** A request in this session. */
 class Entry {
   isAnswered = false;
+  /** The server has answered that it waits. */
+  isWaiting = false;
   isHeld = false;
   isLeaving = false;
   /** The session whose death it watches for; 0: none. @type {number | undefined} */
@@ -155,7 +157,7 @@ class PostgresSession {
   #epoch = NO_GRANTS;
   /** @type {Map<number, Entry>} */
   #entries = new Map();
-  /** @type {Map<string, { all: number, granted: number }>} of the entries, by key */
+  /** @type {Map<string, { all: number, waiting: number }>} of the entries, by key */
   #entryCounts = new Map();
   /** Steals that wait for the end of the pause; see enter(). @type {Set<Entry>} */
   #lateSteals = new Set();
@@ -283,7 +285,7 @@ class PostgresSession {
     const entry = new Entry(request);
     this.#entries.set(request.number, entry);
     const counts = this.#entryCounts.get(entry.key);
-    if (counts === undefined) this.#entryCounts.set(entry.key, { all: 1, granted: 0 });
+    if (counts === undefined) this.#entryCounts.set(entry.key, { all: 1, waiting: 0 });
     else counts.all += 1;
     if (!request.message.steal || this.#epoch !== NO_GRANTS) return this.#enter(entry);
     this.#lateSteals.add(entry);
@@ -295,7 +297,6 @@ class PostgresSession {
     const { request } = entry;
     const { steal, mode, extras } = request.message;
     const { limit = 0, holdLimit = 0, priority = 'user-visible' } = extras ?? {};
-    const { all = 1, granted = 0 } = this.#entryCounts.get(entry.key) ?? {};
     this.#operate({
       args: [
         'e',
@@ -309,7 +310,6 @@ class PostgresSession {
         toDetails(request.message),
         this.#floors.get(entry.key) ?? '0',
         PRIORITIES.indexOf(priority),
-        all - granted > 1,
       ],
       onAnswer: (answer) => this.#onEntered(entry, /** @type {string} */ (answer)),
       onError: (error) => {
@@ -564,11 +564,14 @@ class PostgresSession {
    */
   async #answersTo(operations) {
     const [bucket, own, epoch] = this.#own;
-    if (operations.length > 1) {
-      const args = JSON.stringify(operations.map((it) => it.args));
-      return JSON.parse(String(await this.#call(STEP, [bucket, own, epoch, args])));
+    const all = operations.map(({ args }) => {
+      const waits = () => (this.#entryCounts.get(String(args[1]))?.waiting ?? 0) > 0;
+      return args[0] === 'e' ? [...args, waits()] : args;
+    });
+    if (all.length > 1) {
+      return JSON.parse(String(await this.#call(STEP, [bucket, own, epoch, JSON.stringify(all)])));
     }
-    const [[kind, key, ...args]] = operations.map((it) => it.args);
+    const [[kind, key, ...args]] = all;
     const query = OPERATIONS[String(kind)];
     return [await this.#call(query, [bucket, key, own, epoch, ...args])];
   }
@@ -657,6 +660,7 @@ class PostgresSession {
       this.#forget(entry);
       this.#host.onMissed(request);
     } else if (!entry.isHeld) {
+      this.#setWaiting(entry, true);
       if (!entry.isLeaving) this.#host.onQueued(request);
       // A notification of a later call may arrive before the answer.
       if (entry.blocker === undefined) this.#onBlocked(entry, Number(value), ms);
@@ -670,8 +674,7 @@ class PostgresSession {
   #onGranted(entry, token) {
     if (entry.isHeld) return;
     entry.isHeld = true;
-    const counts = this.#entryCounts.get(entry.key);
-    if (counts !== undefined) counts.granted += 1;
+    this.#setWaiting(entry, false);
     this.#setBlocker(entry, 0);
     this.#noteFloor(entry);
     const { request, earlyLoss } = entry;
@@ -724,16 +727,23 @@ class PostgresSession {
   #forget(entry) {
     this.#setBlocker(entry, 0);
     if (!this.#entries.delete(entry.number)) return;
-    const { key, isHeld } = entry;
+    this.#setWaiting(entry, false);
+    const { key } = entry;
     const counts = this.#entryCounts.get(key);
     if (counts !== undefined && counts.all > 1) {
       counts.all -= 1;
-      if (isHeld) counts.granted -= 1;
     } else {
       this.#entryCounts.delete(key);
       clearTimeout(this.#limitTimers.get(key)?.timer);
       this.#limitTimers.delete(key);
     }
+  }
+
+  /** @param {Entry} entry @param {boolean} isWaiting */
+  #setWaiting(entry, isWaiting) {
+    const counts = this.#entryCounts.get(entry.key);
+    if (counts !== undefined) counts.waiting += Number(isWaiting) - Number(entry.isWaiting);
+    entry.isWaiting = isWaiting;
   }
 
   /** @param {Entry} entry @param {number} session */
