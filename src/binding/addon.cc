@@ -117,6 +117,7 @@ napi_value Init(napi_env env, napi_value exports_value) {
   constant("BACKGROUND", kBackground);
   constant("USER_BLOCKING", kUserBlocking);
   constant("OUTCOME_BITS", kOutcomeBits);
+  constant("GRANTED_BEHIND", kGrantedBehind);
   constant("QUEUED", static_cast<uint64_t>(core::RequestOutcome::kQueued));
   constant("GRANTED", static_cast<uint64_t>(core::RequestOutcome::kGranted));
   constant("MISSED", static_cast<uint64_t>(core::RequestOutcome::kMissed));

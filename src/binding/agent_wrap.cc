@@ -366,7 +366,9 @@ core::RequestParams ToRequest(uint32_t flags) {
 
 }  // namespace
 
-// request(name, flags) -> id << kOutcomeBits | outcome; -1: failed
+// request(name, flags) -> id << kOutcomeBits | outcome; -1: failed. The outcome is kGrantedBehind
+// if events of other requests, perhaps older grants or losses, are to be reported before the grant.
+// The caller of a steal expects them in any case
 napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 2> call(env, info);
   AgentWrap* const self = call.self();
@@ -450,7 +452,10 @@ int32_t AgentWrap::MakeRequest(const NameArgument& name, core::RequestParams& re
   if (!answer.ok()) return Fail(answer.status());
   WriteToken(0, answer->token);
   UpdateLoop();
-  return static_cast<int32_t>(answer->id << kOutcomeBits | static_cast<uint32_t>(answer->outcome));
+  const bool is_behind =
+      answer->outcome == core::RequestOutcome::kGranted && !request.steal && agent_->HasEvents();
+  const uint32_t outcome = is_behind ? kGrantedBehind : static_cast<uint32_t>(answer->outcome);
+  return static_cast<int32_t>(answer->id << kOutcomeBits | outcome);
 }
 
 // Names that can never fit are refused before they are copied.

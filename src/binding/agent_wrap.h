@@ -30,6 +30,8 @@ inline constexpr uint32_t kUserBlocking = 16;
 
 // request() answers id << kOutcomeBits | outcome, or -1: see lastError().
 inline constexpr uint32_t kOutcomeBits = 2;
+// An outcome beside those in core::RequestOutcome: granted, and there are events.
+inline constexpr uint32_t kGrantedBehind = 3;
 
 // A bit in the answer of end(): there is an event, which need not wait for a turn of the loop.
 inline constexpr uint32_t kHasEvents = 8;
@@ -50,6 +52,8 @@ inline constexpr int32_t kSelfDeadlock = 9;
 inline constexpr int32_t kHasOthers = 16;
 static_assert(kSelfDeadlock > static_cast<int32_t>(core::RequestEvent::Kind::kContended));
 static_assert(kHasEvents > static_cast<uint32_t>(core::Loss::kCorrupted));
+static_assert(kGrantedBehind > static_cast<uint32_t>(core::RequestOutcome::kMissed));
+static_assert(kGrantedBehind < 1 << kOutcomeBits);
 
 // The words of the buffer shared with JavaScript: the token of the grant that request() answered,
 // then the events. Each event of readEvents() has kEventWords: id, kind, token (high, low half).

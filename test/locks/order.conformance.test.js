@@ -35,6 +35,38 @@ describeTwoClients('order', (clients) => {
     await again.release();
   });
 
+  test('a shared request comes after an older one, granted while the loop was blocked', async () => {
+    if (!clients.hasSecondHost) return; // the loop is blocked for both
+    const name = unique('name');
+    const other = clients.second.run(async ({ locks, name: it }) => {
+      const held = await locks.acquire(it);
+      await locks.request(`${it} is held`, async () => {
+        while (!locks.isLocked(`${it} blocked`)) await new Promise(setImmediate);
+        await held.release();
+        await locks.request(`${it} is free`, async () => {
+          while (locks.isLocked(`${it} blocked`)) await new Promise(setImmediate);
+        });
+      });
+    }, name);
+    const own = clients.first.run(async ({ locks, assert, name: it }) => {
+      while (!locks.isLocked(`${it} is held`)) await new Promise(setImmediate);
+      const order = [];
+      const options = { mode: 'shared' };
+      const requests = [locks.request(it, options, () => order.push('older'))];
+      while ((await locks.query()).pending.length === 0);
+      const blocked = await locks.acquire(`${it} blocked`);
+      while (!locks.isLocked(`${it} is free`));
+      requests.push(locks.request(it, options, () => order.push('younger')));
+      requests.push(
+        locks.request(it, { ...options, ifAvailable: true }, () => order.push('youngest')),
+      );
+      await Promise.all(requests);
+      await blocked.release();
+      assert.deepEqual(order, ['older', 'younger', 'youngest']);
+    }, name);
+    await Promise.all([other, own]);
+  });
+
   test('tokens rise from grant to grant over all names and clients', async () => {
     const { first, second } = clients;
     const tokens = [];

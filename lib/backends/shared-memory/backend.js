@@ -7,6 +7,7 @@ const {
   DISCONNECTED,
   EVENT_FAILED,
   EVENT_GRANTED,
+  GRANTED_BEHIND,
   EVENT_MISSED,
   EVENT_RELEASED,
   HAS_EVENTS,
@@ -36,7 +37,7 @@ const { BiasedLocks } = require('./biased-locks.js');
 const { createClientId } = require('../client-id.js');
 const { noteAttached } = require('../idle-agents.js');
 const { addThreadUser } = require('../thread-users.js');
-const { GRANTED, MISSED } = require('../outcome.js');
+const { GRANTED, MISSED, QUEUED } = require('../outcome.js');
 const { waitInSlices } = require('../wait-in-slices.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
@@ -336,8 +337,8 @@ class MicrotaskCall {
 
   schedule() {
     if (this.#isScheduled) return;
-    this.#isScheduled = true;
     apply(then, RESOLVED, [this.#call]);
+    this.#isScheduled = true; // not before: at the end of the stack the call throws
   }
 }
 
@@ -373,7 +374,11 @@ class SharedMemoryBackend {
   /** For a grant by the end of another request here: a turn of the loop costs several times it. */
   #eventReading = new MicrotaskCall(() => {
     if (this.#agent !== null) this.#onEvents();
+    for (const request of this.#lateGrants) if (request.backendId !== NO_ID) request.granted();
+    this.#lateGrants.clear();
   });
+  /** Granted at once, and reported after the older events. @type {Set<Request>} */
+  #lateGrants = new Set();
   /** @type {Set<SharedMemoryWatch>} */
   #watches = new Set();
   #isClosed = false;
@@ -429,11 +434,18 @@ class SharedMemoryBackend {
     const { byId, words } = this.#requests; // no call from here on, see there
     byId[id] = request;
     request.backendId = id;
-    if (outcome === GRANTED && words[0] !== 0) {
+    if (outcome !== QUEUED && words[0] !== 0) {
       request.tokenHigh = words[0];
       request.tokenLow = words[1];
     }
-    return /** @type {LockOutcome} */ (outcome);
+    if (outcome !== GRANTED_BEHIND) return /** @type {LockOutcome} */ (outcome);
+    try {
+      this.#eventReading.schedule();
+      this.#lateGrants.add(request);
+      return QUEUED;
+    } catch {
+      return GRANTED; // at the end of the stack
+    }
   }
 
   /**
@@ -509,6 +521,7 @@ class SharedMemoryBackend {
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}
    */
   waitSync(request, timeout) {
+    if (this.#lateGrants.delete(request)) return 'granted';
     return waitInSlices(timeout, (ms) => {
       const answer = this.#agent.waitFor(request.backendId, ms);
       if (answer >= 0 && answer !== SELF_DEADLOCK) return this.#decide(request, answer);

@@ -13,6 +13,8 @@ module.exports = Object.freeze({
   USER_BLOCKING: 16,
   /** The lowest bits of an answer are the outcome, the others an id. */
   OUTCOME_BITS: 2,
+  /** An outcome: granted, and events of other requests are to be reported before. */
+  GRANTED_BEHIND: 3,
   // Kinds of events.
   EVENT_GRANTED: 0,
   EVENT_MISSED: 1,
