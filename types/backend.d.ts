@@ -282,8 +282,9 @@ export interface LockBackend {
    *   `SecurityError`); nothing is left behind then. At the end of the stack this method,
    *   `release()` and `cancel()` may throw a `RangeError` before they have any effect. Then the
    *   methods are called again where there is more room.
+   * @param isBlocking The thread waits for the outcome: a grant need not follow older notices.
    */
-  enqueue(request: LockBackendRequest): LockOutcome;
+  enqueue(request: LockBackendRequest, isBlocking?: boolean): LockOutcome;
   /**
    * Releases a granted lock. Has no effect after `lost()`.
    * @returns Why the lock had been taken away, if `lost()` was still to come; then it is not

@@ -140,7 +140,7 @@ class SyncRequest {
   #wait() {
     const { backend, timeout } = this;
     this.#isRequested = true;
-    const outcome = backend.enqueue(this);
+    const outcome = backend.enqueue(this, true);
     if (outcome === GRANTED) return true;
     const answer = outcome === MISSED ? 'missed' : this.#waitUntilDecided();
     if (answer === 'granted') return true;

@@ -374,11 +374,12 @@ class SharedMemoryBackend {
   /** For a grant by the end of another request here: a turn of the loop costs several times it. */
   #eventReading = new MicrotaskCall(() => {
     if (this.#agent !== null) this.#onEvents();
-    for (const request of this.#lateGrants) if (request.backendId !== NO_ID) request.granted();
-    this.#lateGrants.clear();
+    const late = this.#lateGrants;
+    this.#lateGrants = [];
+    for (const request of late) if (request.backendId !== NO_ID) request.granted();
   });
-  /** Granted at once, and reported after the older events. @type {Set<Request>} */
-  #lateGrants = new Set();
+  /** Granted at once, and reported after the older events, in their order. @type {Request[]} */
+  #lateGrants = [];
   /** @type {Set<SharedMemoryWatch>} */
   #watches = new Set();
   #isClosed = false;
@@ -410,17 +411,21 @@ class SharedMemoryBackend {
 
   /**
    * @param {Request} request
+   * @param {boolean} [isBlocking]
    * @returns {LockOutcome}
    */
-  enqueue(request) {
-    return this.#biased.acquire(request) ? GRANTED : this.#enqueue(request);
+  enqueue(request, isBlocking = false) {
+    return this.#lateGrants.length === 0 && this.#biased.acquire(request)
+      ? GRANTED
+      : this.#enqueue(request, isBlocking);
   }
 
   /**
    * @param {Request} request
+   * @param {boolean} isBlocking
    * @returns {LockOutcome}
    */
-  #enqueue(request) {
+  #enqueue(request, isBlocking) {
     if (request.steal) this.#eventReading.schedule(); // it may take locks of this agent
     let answer = this.#caller.call(this.#attached(), request);
     if (answer < 0) {
@@ -434,14 +439,16 @@ class SharedMemoryBackend {
     const { byId, words } = this.#requests; // no call from here on, see there
     byId[id] = request;
     request.backendId = id;
-    if (outcome !== QUEUED && words[0] !== 0) {
+    if (outcome === QUEUED) return QUEUED;
+    if (words[0] !== 0) {
       request.tokenHigh = words[0];
       request.tokenLow = words[1];
     }
-    if (outcome !== GRANTED_BEHIND) return /** @type {LockOutcome} */ (outcome);
+    const isLate = outcome === GRANTED_BEHIND || this.#lateGrants.length > 0;
+    if (isBlocking || !isLate) return GRANTED;
     try {
       this.#eventReading.schedule();
-      this.#lateGrants.add(request);
+      this.#lateGrants.push(request);
       return QUEUED;
     } catch {
       return GRANTED; // at the end of the stack
@@ -521,7 +528,6 @@ class SharedMemoryBackend {
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}
    */
   waitSync(request, timeout) {
-    if (this.#lateGrants.delete(request)) return 'granted';
     return waitInSlices(timeout, (ms) => {
       const answer = this.#agent.waitFor(request.backendId, ms);
       if (answer >= 0 && answer !== SELF_DEADLOCK) return this.#decide(request, answer);
