@@ -397,9 +397,9 @@ export declare class LockManager {
 
   /**
    * Whether the lock is held now, in any mode; beyond the standard. True also for a granted lock
-   * whose callback has not run yet, and while the part of the table with its name cannot be read.
-   * Then a process is stopped inside, or has died inside and the background thread has yet to
-   * repair the part.
+   * whose callback has not run yet, and if the part of the table with its name cannot be read for
+   * ten milliseconds. Then a process is stopped inside, or has died inside and the background
+   * thread has yet to repair the part.
    * @throws A TypeError without a name, a DOMException `InvalidStateError` after
    *   {@link LockManager.close}, and what the bucket cannot be opened for. Over a broker,
    *   PostgreSQL and etcd `InvalidStateError` also without an answer for ten seconds, or a TTL if

@@ -332,9 +332,15 @@ bool Agent::WouldSelfDeadlock(uint32_t id) {
 Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t min) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
-  const Result<std::vector<Holdings>> holders = Holders(attachment_->lock_table(), name, kNoWait);
+  Result<std::vector<Holdings>> holders = Holders(attachment_->lock_table(), name, kNoWait);
   RepairIfBusy(holders.status());
-  if (holders.status().code() == StatusCode::kBusy) return true;
+  const auto is_busy = [&] { return holders.status().code() == StatusCode::kBusy; };
+  std::atomic<uint32_t> never{0};
+  for (int i = 0; i < kReadPauses && is_busy(); ++i) {
+    attachment_->host().FutexWait(&never, 0, kReadPauseNs);
+    holders = Holders(attachment_->lock_table(), name, kNoWait);
+  }
+  if (is_busy()) return true;
   if (!holders.ok()) return holders.status();
   uint32_t count = 0;
   bool is_exclusive = false;

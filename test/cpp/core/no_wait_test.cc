@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -14,6 +15,7 @@
 
 #include "core/agent.h"
 #include "core/attachment.h"
+#include "core/shard_timeouts.h"
 #include "core/wait_for_graph.h"
 #include "segment/lock_word.h"
 #include "segment/shared.h"
@@ -156,6 +158,41 @@ TEST_F(NoWait, ARequestAfterADeathInsideIsGrantedOnceTheWorkerHasRepaired) {
   const Agent::Answer answer = Request(*agent_);
   ASSERT_EQ(answer.outcome, RequestOutcome::kQueued);
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kGranted);
+}
+
+// A thread stays inside for some time after each call has begun; it may be without a processor.
+TEST_F(NoWait, AFreeNameIsNotLockedWhileAThreadIsBrieflyInside) {
+  constexpr int kCalls = 100;
+  constexpr uint64_t kAMinuteNs = 60'000'000'000;
+  std::atomic<int> inside = 0;
+  std::atomic<int> begun = 0;
+  std::atomic<int> ended = 0;
+  std::thread other([&] {
+    core::LockTable& table = attachment_->lock_table();
+    for (int call = 1; call <= kCalls; ++call) {
+      while (ended < call - 1) {
+      }
+      core::WakeQueue wake_queue(table.segment(), table.host());
+      const auto lock = table.EnterForRead(Shard(), wake_queue, kAMinuteNs);
+      ASSERT_TRUE(lock.ok());
+      inside = call;
+      while (begun < call) {
+      }
+      const uint64_t from = table.host().MonotonicNs();
+      while (table.host().MonotonicNs() - from < core::kReadPauseNs) {
+      }
+    }
+  });
+  int locked = 0;
+  for (int call = 1; call <= kCalls; ++call) {
+    while (inside < call) {
+    }
+    begun = call;
+    if (*agent_->IsLocked(Name(), 1)) ++locked;
+    ended = call;
+  }
+  other.join();
+  EXPECT_LT(locked, kCalls / 2);
 }
 
 // Readings publish no operation that a visit would execute.
