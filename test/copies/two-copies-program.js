@@ -73,6 +73,20 @@ const ACTIONS = {
     return error.name;
   },
 
+  /** The other has not read that its lock was stolen; a grant of this one is not read, either. */
+  requestSyncBehindEvents: async () => {
+    const stolen = await A.locks.acquire('a');
+    const other = await A.locks.acquire('b');
+    const waiting = B.locks.request('b', () => {});
+    while ((await B.locks.query()).pending.length === 0);
+    B.locks.requestSync('a', { steal: true }, () => {});
+    other.release();
+    const result = B.locks.requestSync('a', { timeout: 60_000 }, () => 'granted');
+    stolen.release();
+    await waiting;
+    return result;
+  },
+
   shared: () =>
     A.locks.request('a', { mode: 'shared' }, () =>
       B.locks.requestSync('a', { mode: 'shared', timeout: 60_000 }, () => 'granted'),

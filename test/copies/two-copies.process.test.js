@@ -59,6 +59,11 @@ describe.each(['shm:', 'broker:'])('of another version, over %s', (url) => {
   });
 });
 
+// Only over shared memory does a request that must block know at once that the lock is free.
+test('of another version: requestSync() takes a lock that was stolen from the other', () => {
+  expect(run('requestSyncBehindEvents', 'shm:', 'other-version')).toBe('granted');
+});
+
 test('instanceof accepts what the other makes, and nothing else', () => {
   const instances = run('instances', 'shm:');
   expect(Object.keys(instances).length).toBeGreaterThan(10);

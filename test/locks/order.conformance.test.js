@@ -41,7 +41,9 @@ describeTwoClients('order', (clients) => {
     const other = clients.second.run(async ({ locks, name: it }) => {
       const held = await locks.acquire(it);
       await locks.request(`${it} is held`, async () => {
-        while (!locks.isLocked(`${it} blocked`)) await new Promise(setImmediate);
+        const isFree = () =>
+          locks.request(`${it} blocked`, { ifAvailable: true }, (lock) => lock !== null);
+        while (await isFree()) await new Promise(setImmediate);
         await held.release();
         await locks.request(`${it} is free`, async () => {
           while (locks.isLocked(`${it} blocked`)) await new Promise(setImmediate);
@@ -49,13 +51,14 @@ describeTwoClients('order', (clients) => {
       });
     }, name);
     const own = clients.first.run(async ({ locks, assert, name: it }) => {
-      while (!locks.isLocked(`${it} is held`)) await new Promise(setImmediate);
+      const isHeld = (lock) => lock.name === `${it} is held`;
+      while (!(await locks.query()).held.some(isHeld)) await new Promise(setImmediate);
       const order = [];
       const options = { mode: 'shared' };
-      // A name that is used repeatedly is biased in shared memory.
-      for (let i = 0; i < 20; i += 1) await locks.request(`${it} own`, () => {});
       const requests = [locks.request(it, options, () => order.push('older'))];
       while ((await locks.query()).pending.length === 0);
+      // A name that is used repeatedly is biased in shared memory.
+      for (let i = 0; i < 20; i += 1) await locks.request(`${it} own`, () => {});
       const blocked = await locks.acquire(`${it} blocked`);
       while (!locks.isLocked(`${it} is free`));
       requests.push(locks.request(it, options, () => order.push('younger')));

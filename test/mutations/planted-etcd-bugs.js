@@ -35,6 +35,13 @@ const ETCD_BUGS = [
     to: 'const isRelease = ends.length === 1 && holder !== undefined',
     tests,
   },
+  {
+    name: 'a lock that is granted at once comes before older grants whose notices are late',
+    file,
+    from: '      if (!request.steal) await this.#readStates([this.#waiting[request.priority]]);\n',
+    to: '',
+    tests,
+  },
 ];
 
 module.exports = { ETCD_BUGS };

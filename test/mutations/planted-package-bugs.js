@@ -6,6 +6,7 @@ const REENTRANT = 'test/locks/reentrant.conformance.test.js';
 const DEADLOCK = 'test/deadlock/deadlock.conformance.test.js';
 const DETECTOR = 'test/deadlock/detector.test.js';
 const WAIT_GRAPH = 'test/deadlock/wait-graph.test.js';
+const ORDER = 'test/locks/order.conformance.test.js';
 const BINDING_RULES = 'test/house/architecture/binding.test.js';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
@@ -298,6 +299,27 @@ const PACKAGE_BUGS = [
     from: '(open) => contextAtLoad.runInAsyncScope(open)',
     to: '(open) => open()',
     tests: ['test/package/detect-leaks.process.test.js'],
+  },
+  {
+    name: 'a lock that is granted at once comes before older grants that are not read',
+    file: 'lib/backends/shared-memory/backend.js',
+    from: 'const isLate = outcome === GRANTED_BEHIND || this.#lateGrants.length > 0;',
+    to: 'const isLate = this.#lateGrants.length > 0;',
+    tests: [ORDER],
+  },
+  {
+    name: 'a biased lock of the same turn comes before a late grant',
+    file: 'lib/backends/shared-memory/backend.js',
+    from: 'return this.#lateGrants.length === 0 && this.#biased.acquire(request)',
+    to: 'return this.#biased.acquire(request)',
+    tests: [ORDER],
+  },
+  {
+    name: 'a blocking request that holds its lock is reported as late',
+    file: 'lib/backends/shared-memory/backend.js',
+    from: 'if (isBlocking || !isLate) return GRANTED;',
+    to: 'if (!isLate) return GRANTED;',
+    tests: ['test/copies/two-copies.process.test.js'],
   },
 ];
 

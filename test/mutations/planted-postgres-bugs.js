@@ -64,6 +64,13 @@ const POSTGRES_BUGS = [
     to: 'greatest(0, extract(epoch FROM grants_from - clock_timestamp()) * 1000)',
     tests: [SCHEMA],
   },
+  {
+    name: 'a lock that is granted at once comes before older grants that are not read',
+    file: 'lib/backends/postgres/session.js',
+    from: "return args[0] === 'e' ? [...args, waits()] : args;",
+    to: "return args[0] === 'e' ? [...args, waits() && false] : args;",
+    tests: [SESSIONS],
+  },
 ];
 
 module.exports = { POSTGRES_BUGS };
