@@ -36,7 +36,7 @@ const ETCD_BUGS = [
     tests,
   },
   {
-    name: 'a lock that is granted at once comes before older grants whose notices are late',
+    name: 'over etcd a lock that is granted at once comes before older grants',
     file,
     from: '      if (!request.steal) await this.#readStates([this.#waiting[request.priority]]);\n',
     to: '',

@@ -301,7 +301,7 @@ const PACKAGE_BUGS = [
     tests: ['test/package/detect-leaks.process.test.js'],
   },
   {
-    name: 'a lock that is granted at once comes before older grants that are not read',
+    name: 'in shared memory a lock that is granted at once comes before older grants',
     file: 'lib/backends/shared-memory/backend.js',
     from: 'const isLate = outcome === GRANTED_BEHIND || this.#lateGrants.length > 0;',
     to: 'const isLate = this.#lateGrants.length > 0;',

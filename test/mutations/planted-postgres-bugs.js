@@ -65,7 +65,7 @@ const POSTGRES_BUGS = [
     tests: [SCHEMA],
   },
   {
-    name: 'a lock that is granted at once comes before older grants that are not read',
+    name: 'over PostgreSQL a lock that is granted at once comes before older grants',
     file: 'lib/backends/postgres/session.js',
     from: "return args[0] === 'e' ? [...args, waits()] : args;",
     to: "return args[0] === 'e' ? [...args, waits() && false] : args;",
