@@ -994,8 +994,11 @@ Loss Agent::EndLater(uint32_t id, EndReason reason, CellState seen) {
   if (!holders.ok()) return holders.status();
   Snapshot snapshot;
   for (RecordCopy& holder : *holders) {
-    if (attachment_->host().IsAlive(holder.process))
+    if (attachment_->host().IsAlive(holder.process)) {
       snapshot.held.push_back(std::move(holder.info));
+    } else {
+      (void)attachment_->worker().Watch(holder.process);
+    }
   }
   return snapshot;
 }

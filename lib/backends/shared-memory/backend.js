@@ -581,9 +581,7 @@ class SharedMemoryBackend {
    * @returns {boolean}
    */
   isUndecided({ backendId, name }) {
-    const agent = this.#agent;
-    if (agent === null || backendId === NO_ID) return false;
-    if (agent.isLocked(name, 1) === 0) return true;
+    if (this.#agent === null || backendId === NO_ID) return false;
     // The grant may wait to be read. No holder is shown while the table is busy.
     const holders = this.holdersOf(name);
     const isOwn = (/** @type {import('../../../types/backend.d.ts').LockDetail} */ holder) =>
