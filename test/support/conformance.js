@@ -35,6 +35,11 @@ class Clients {
     return this.#combination.backend !== 'etcd';
   }
 
+  /** Whether grants of several names come in the order of the requests: not so in etcd. */
+  get hasOrderOverNames() {
+    return this.#combination.backend !== 'etcd';
+  }
+
   /** Whether names may be longer than what a cluster takes in one transaction. */
   get hasLongNames() {
     return this.#combination.backend !== 'etcd';
