@@ -2,7 +2,7 @@
 
 const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
-const { makeRequest } = require('./recorded-request.js');
+const { makeRequest, RecordedRequest } = require('./recorded-request.js');
 
 const MAX = 100;
 
@@ -76,7 +76,8 @@ function testBackendWatch(agents, checkHeld) {
   test('a lock that is released too late has expired', async () => {
     const extras = { limit: 0, holdLimit: 1, maxPending: Infinity, label: '', callSite: '' };
     const watch = second.watch('a');
-    const holder = makeRequest(first, GRANTED, 'a', { extras });
+    const holder = new RecordedRequest('a', { extras });
+    first.enqueue(holder); // the limit may pass in this call
     for (const end = performance.now() + 5; performance.now() < end;);
     const loss = first.release(holder);
     // The backend may have taken it before, and have said so.
