@@ -1,11 +1,14 @@
 'use strict';
 
+const { describeBadDays } = require('../support/bad-days-contract.js');
 const { PROCESS_BACKENDS } = require('../support/process-backends.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { signalBroker, suspendBroker } = require('../support/broker-process.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 
 const HOLDERS = 8;
+
+describeBadDays(['shared memory', 'local', 'broker']);
 
 describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   let bucket;

@@ -1,5 +1,0 @@
-'use strict';
-
-const { describeBadDays } = require('../support/bad-days-contract.js');
-
-describeBadDays(['shared memory', 'local', 'broker']);
