@@ -12,6 +12,7 @@ const { openLockManager } = require('holdfast');
 const { colors, printLine, toJson } = require('./output.js');
 const { toMilliseconds } = require('./seconds.js');
 const { tableLines } = require('./table.js');
+const { urlToOpen } = require('./table-options.js');
 
 /** @typedef {import('holdfast').LockManager} LockManager */
 
@@ -269,7 +270,8 @@ function onInterruption(cleanUp) {
 async function bench({ url, directory, seconds: ms, json }) {
   // A separate table: other programs do not disturb the figures, and are not disturbed.
   const own = mkdtempSync(path.join(directory ?? defaultRoot(), 'holdfast-bench-'));
-  const address = url === undefined ? { directory: own } : { url, bucket: 'bench' };
+  const isOwn = url === undefined;
+  const address = isOwn ? { directory: own, url: urlToOpen({}) } : { url, bucket: 'bench' };
   const manager = openLockManager(address);
   const removeOwn = () => rmSync(own, { recursive: true, force: true });
   const endWatching = onInterruption(removeOwn);

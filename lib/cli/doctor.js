@@ -831,7 +831,7 @@ function checkNativePart() {
   const platform = `Node ${process.version}, ${process.platform}-${process.arch}, ${libcOf()}`;
   try {
     // No bucket is opened for this: the name is refused after the native part has been loaded.
-    openLockManager({ bucket: '' }).isLocked('');
+    openLockManager({ bucket: '', url: 'shm:' }).isLocked('');
     return [];
   } catch (error) {
     const { code, message } = /** @type {any} */ (error);

@@ -98,7 +98,7 @@ function becomeUser(user) {
 /** From files that the other user may not be able to read. No bucket has this name. */
 function loadNativePart() {
   try {
-    openLockManager({ bucket: '' }).isLocked('');
+    openLockManager({ bucket: '', url: 'shm:' }).isLocked('');
   } catch {
     // The name is refused; an error of the native part comes again.
   }
@@ -235,8 +235,7 @@ function directoryOf(address) {
  */
 function isSharedMemory(address) {
   const url = urlOf(address);
-  if (url !== undefined) return /^shm:/i.test(url);
-  return process.platform === 'linux' && process.env.HOLDFAST_FALLBACK !== 'local';
+  return url === undefined ? process.platform === 'linux' : /^shm:/i.test(url);
 }
 
 /**
@@ -247,9 +246,7 @@ function isSharedMemory(address) {
 function brokerFolder({ bucket, directory, ...address }) {
   const url = urlOf(address);
   const isBroker = url === undefined ? !isSharedMemory(address) : /^broker:/i.test(url);
-  if (!isBroker || (url === undefined && process.env.HOLDFAST_FALLBACK === 'local')) {
-    return undefined;
-  }
+  if (!isBroker) return undefined;
   const named = directory ?? (url === undefined ? undefined : directoryOfUrl(url));
   return toBrokerFiles()({ bucket, directory: named && path.resolve(named) }).folder;
 }
@@ -402,12 +399,24 @@ function expectAnswer(manager, address, isPatient) {
 }
 
 /**
+ * The URL to open. HOLDFAST_FALLBACK does not count: locks of the command's own thread would
+ * exclude no other program.
+ * @param {Address} address
+ * @returns {string | undefined} undefined: the one in the environment
+ */
+function urlToOpen(address) {
+  if (urlOf(address) !== undefined) return address.url;
+  return isSharedMemory(address) ? 'shm:' : 'broker:';
+}
+
+/**
  * @param {Address} address
  * @param {{ isPatient?: boolean }} [options]  isPatient: it waits as long as there is no answer
  */
 function openManager(address, { isPatient = false } = {}) {
   checkAddress(address);
-  const { bucket, directory, url } = address;
+  const { bucket, directory } = address;
+  const url = urlToOpen(address);
   const isChosen = /** @type {Record<string, string | undefined>} */ ({ bucket, directory, url });
   const chosen = Object.entries(isChosen).filter(([, value]) => value !== undefined);
   const manager = openLockManager(Object.fromEntries(chosen));
@@ -452,6 +461,7 @@ module.exports = {
   clusterUrl,
   directoryOf,
   isSharedMemory,
+  urlToOpen,
   openExistingManager,
   openManager,
   otherUsersText,

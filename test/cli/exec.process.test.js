@@ -250,6 +250,28 @@ test('many processes that count in one file under the lock lose no count', async
   expect(readFileSync(file, 'utf8')).toBe(`${writers * rounds}\n`);
 });
 
+describe('HOLDFAST_FALLBACK=local is for programs: a command does not use it', () => {
+  const run = (args, env = {}) => cli.run(args, { env: { HOLDFAST_FALLBACK: 'local', ...env } });
+
+  test('exec takes the lock in shared memory', async () => {
+    const handle = await cli.locks.acquire('a');
+    expect(run(['exec', '-n', 'a', '--', 'echo', 'x'])).toMatchObject({ status: 1, stdout: '' });
+    handle.release();
+    const { status, stdout, stderr } = run(['exec', '-n', 'a', '--', 'echo', 'x']);
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: 'x\n', stderr: '' });
+  });
+
+  test('without the native part exec runs nothing, and doctor says why', () => {
+    const without = { NODE_OPTIONS: '--no-addons' };
+    const { status, stdout, stderr } = run(['exec', 'a', '--', 'echo', 'x'], without);
+    expect({ status, stdout }).toEqual({ status: 69, stdout: '' });
+    expect(stderr).toMatch(/cannot be loaded .* Start Node without --no-addons/);
+    const { status: found, stdout: findings } = run(['doctor'], without);
+    expect(found).toBe(1);
+    expect(findings).toMatch(/FAIL +the native part cannot be used/);
+  });
+});
+
 describe('over a broker, where a command keeps no lock after the tool was killed', () => {
   const url = () => `broker://${cli.directory}`;
   const NOTE = /if holdfast itself is killed here .* the lock becomes free/;
