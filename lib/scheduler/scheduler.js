@@ -3,6 +3,7 @@
 const { lazy } = require('../lazy.js');
 const {
   defineInterface,
+  isObject,
   toCallback,
   toDictionarySource,
   toMember,
@@ -46,6 +47,21 @@ function toSchedulerOptions(value) {
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
+/** @type {(value: unknown) => boolean} */
+let isScheduler;
+
+/**
+ * @param {unknown} error
+ * @param {unknown} self
+ * @param {string} method  that has failed
+ */
+const toFailure = (error, self, method) =>
+  isScheduler(self)
+    ? error
+    : new TypeError(
+        `${method}() was called without its scheduler: use scheduler.${method}(), or bind it`,
+      );
+
 /** Standard: Prioritized Task Scheduling, #sec-scheduler. */
 class Scheduler {
   #budget;
@@ -81,7 +97,7 @@ class Scheduler {
     try {
       return engine().postTask(this.#open(), callback, options);
     } catch (error) {
-      return Promise.reject(error);
+      return Promise.reject(toFailure(error, this, 'postTask'));
     }
   }
 
@@ -93,13 +109,18 @@ class Scheduler {
     try {
       return engine().yieldTurn(this.#open());
     } catch (error) {
-      return Promise.reject(error);
+      return Promise.reject(toFailure(error, this, 'yield'));
     }
   }
 
   /** Beyond the standard: what is waiting. */
   inspect() {
+    if (!isScheduler(this)) throw toFailure(undefined, this, 'inspect');
     return this.#open().inspect();
+  }
+
+  static {
+    isScheduler = (value) => isObject(value) && #schedule in value;
   }
 }
 defineInterface(Scheduler, 'Scheduler', ['postTask', 'yield', 'inspect']);

@@ -13,6 +13,15 @@ test('gives a new scheduler at every call', () => {
   expect(one).not.toBe(scheduler);
 });
 
+test('a method that was taken off its scheduler says so', async () => {
+  const { inspect, postTask, yield: yieldTurn } = createScheduler();
+  const refusal = /called without its scheduler/;
+  await expect(postTask(() => {})).rejects.toThrow(refusal);
+  await expect(yieldTurn()).rejects.toThrow(refusal);
+  await expect(postTask.call({}, () => {})).rejects.toThrow(refusal);
+  expect(() => inspect()).toThrow(refusal);
+});
+
 test.each([
   1,
   { budget: 0 },
