@@ -157,8 +157,8 @@ export interface LockEvent {
   /** Kind of the event. */
   readonly type: LockEventType;
   /**
-   * In shared memory cut to as many code units as a 1,024th of the capacity in bytes: 65,536 by
-   * default.
+   * In shared memory cut to 65,536 code units, with another `capacity` in proportion to it: to
+   * 262,144 at most.
    */
   readonly name: string;
   /** As it was requested. */

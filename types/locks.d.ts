@@ -173,11 +173,14 @@ export declare class Lock {
  * A lock that is held until its `release()` is called: the result of {@link LockManager.acquire}.
  */
 export interface LockHandle extends Lock {
-  /** Releases the lock synchronously. Has no effect the second time, or if the lock was lost. */
+  /**
+   * Releases the lock: in shared memory before it returns. Over a server the release is on its way
+   * when this returns. Has no effect the second time, or if the lock was lost.
+   */
   release(): void;
   /** The same, for `using`. */
   [Symbol.dispose](): void;
-  /** The same, for `await using`. */
+  /** The same, for `await using`: its promise is fulfilled once the lock is released. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -251,8 +254,8 @@ export declare class LockManager {
   /**
    * Runs `callback` while the lock `name` is held, then releases it. Requests for a name are
    * granted in the order in which they were made.
-   * @param name - Resource name of any length; may be empty, must not start with `-`. Compared by
-   *   UTF-16 code units.
+   * @param name - Resource name, of any length that the backend takes; may be empty, must not start
+   *   with `-`. Compared by UTF-16 code units.
    * @param callback - Gets the lock. A pending request keeps the event loop alive, a held lock does
    *   not.
    * @returns What `callback` returned, once the lock is released. Never throws. Rejects with:
@@ -263,7 +266,9 @@ export declare class LockManager {
    *   - {@link LockLostError} (the lock was lost; name `AbortError` if it was stolen);
    *   - `NotSupportedError` (reserved name, options that exclude each other);
    *   - `TypeError` (argument of a wrong type), `InvalidStateError` (closed);
-   *   - `QuotaExceededError` (bucket full; beyond the standard).
+   *   - beyond the standard: `QuotaExceededError` (no room, `maxPending`), `SecurityError` (no access),
+   *     {@link DeadlockError}, `OperationError` (the system failed), and the error of a native part
+   *     that cannot be loaded.
    * @see https://w3c.github.io/web-locks/#api-lock-manager-request
    * @example
    * ```ts
@@ -364,8 +369,8 @@ export declare class LockManager {
    * `timeout`.
    * @param options - As for {@link LockManager.request}, without `signal`.
    * @returns What `callback` returned, after the release.
-   * @throws `TimeoutError` (waited for longer than `timeout`). Also a {@link DeadlockError}, at
-   *   once, if this manager holds the lock or has an earlier request for it. Also a
+   * @throws `TimeoutError` (waited for longer than `timeout`). Also a {@link DeadlockError}, if this
+   *   thread holds the lock or has an earlier request for it, by whatever manager. Also a
    *   {@link LockLostError}, a TypeError for a callback that returns a thenable, the error of
    *   `callback`, and the errors of {@link LockManager.request}.
    * @example

@@ -42,6 +42,10 @@ export interface PostgresConfig {
   password?: string | (() => string | Promise<string>) | undefined;
   /** TLS, as of `pg`; without functions: another thread gets it. */
   ssl?: boolean | object | undefined;
+  /** How TLS begins, as of `pg`. */
+  sslnegotiation?: string | undefined;
+  /** Options of the command line of the server, for example `-c search_path=locks`. */
+  options?: string | undefined;
 }
 
 /** A pool of `pg`: sessions take its configuration, and open further connections. */

@@ -60,8 +60,8 @@ export interface RunEveryOptions {
   signal?: AbortSignal | undefined;
   /**
    * The record of runs. A {@link RunStore}, or the absolute path of a file for this job alone.
-   * @defaultValue a file beside the lock table, which the next boot of the machine removes. In
-   * memory for `local:`. Required for `postgres:`, `etcd:` and a backend of your own.
+   * @defaultValue a file beside the lock table, which on Linux the next boot removes, unless
+   * `directory` or `HOLDFAST_DIR` is on a disk. In memory for `local:`. Required for `postgres:`, `etcd:` and a backend of your own.
    */
   store?: string | RunStore | undefined;
 }
@@ -80,7 +80,7 @@ export interface RunEveryOptions {
  * @param name - Name of the job, and of its lock.
  * @param callback - Its promise is awaited before the next run.
  * @returns A promise that is fulfilled when `signal` has aborted and a run in progress has ended. A
- *   run that rejects after that counts as not made. Rejects with what `callback` threw, unless
+ *   run that rejects after that counts as not made, unless `delivery` is `'at-most-once'`. Rejects with what `callback` threw, unless
  *   `onError` is given. Rejects also with what the store threw, and with a `TypeError` (argument of
  *   a wrong type, a `store` is missing). Rejects also with what {@link LockManager.request} rejects
  *   with, except `LockLostError`: a process whose lock was stolen queues again. Never throws.
