@@ -8,10 +8,12 @@ test('answers are reported in the order in which they were sent, failures too', 
   const settle = [];
   const all = [0, 1, 2, 3].map((number) => {
     const answer = new Promise((resolve, reject) => (settle[number] = { resolve, reject }));
-    return order.pass(answer).then(
-      (value) => notices.push(value),
-      (error) => notices.push(error),
-    );
+    return order
+      .pass(() => answer)
+      .then(
+        (value) => notices.push(value),
+        (error) => notices.push(error),
+      );
   });
   settle[2].resolve('third');
   settle[1].reject('second');

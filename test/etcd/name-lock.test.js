@@ -465,6 +465,44 @@ test('requests that entered together, in doubt, are not written again if one is 
   expect(session.notices.at(-1)).toBe('granted 4');
 });
 
+test('of requests that entered together, in doubt, each grant is known at once', async () => {
+  const first = other.request(1);
+  await settle();
+  session.changes = [];
+  for (const number of [2, 3, 4]) session.request(number, shared);
+  await settle();
+  const [before] = session.changes.splice(0);
+  before.resolve(before.carryOut());
+  await settle();
+  const [entry] = session.changes.splice(0); // of 3 and 4
+  session.changes = undefined;
+  entry.carryOut();
+  other.changes = [];
+  other.lock.end(first);
+  await settle();
+  const makeNext = async () => {
+    const [{ carryOut, resolve }] = other.changes.splice(0);
+    resolve(carryOut());
+    await settle();
+  };
+  for (let i = 0; i < 3; i += 1) await makeNext(); // the release, the grants of 2 and 3
+  const found = await entry.recover();
+  const read = session.read.bind(session);
+  session.read = async (ops) => {
+    session.read = read;
+    const answer = await read(ops);
+    await makeNext(); // the grant of 4
+    return answer;
+  };
+  entry.resolve(found);
+  for (let i = 0; i < 3; i += 1) await settle();
+  expect(session.notices.filter((it) => it.startsWith('granted'))).toEqual([
+    'granted 2',
+    'granted 3',
+    'granted 4',
+  ]);
+});
+
 test('of requests that entered together each is granted in its turn', async () => {
   const first = session.request(1);
   await settle();
@@ -615,6 +653,118 @@ describe('a steal', () => {
   });
 });
 
+describe('while others are granted the lock between each read and change', () => {
+  let number;
+
+  /** Before each change that may be refused, another session has a further shared lock. */
+  function grantOthers(options = shared) {
+    number = 100;
+    const read = session.read.bind(session);
+    session.read = async (ops) => {
+      const answer = await read(ops);
+      if (number < 120) other.request((number += 1), options);
+      await settle();
+      return answer;
+    };
+  }
+
+  const granted = () => other.notices.filter((it) => it.startsWith('granted')).length;
+
+  test('a steal goes to the front of the queue, and takes the lock', async () => {
+    grantOthers();
+    session.request(1, { steal: true });
+    while (session.notices.length === 0) await turn();
+    expect([session.notices, held(etcd)]).toEqual([['granted 1'], 1]);
+    expect([granted() < 10, number < 110]).toEqual([true, true]);
+    expect(countWaiting()).toBe(number - 100 - granted());
+  });
+
+  test('a steal that cannot be made leaves nothing in the queue', async () => {
+    grantOthers();
+    const change = session.change.bind(session);
+    let isFull = false;
+    session.change = (compare, ops, ...more) => {
+      if (isFull && ops.some((it) => it.request_put)) throw new EtcdError(8, 'no room', 'a member');
+      isFull ||= ops.length === 1 && ops[0].request_put !== undefined;
+      return change(compare, ops, ...more);
+    };
+    session.request(1, { steal: true });
+    while (session.notices.length === 0) await turn();
+    expect([session.notices, countOf(keys.listOf(2))]).toEqual([['failed 1'], 0]);
+  });
+
+  test('a limited request waits in the queue, and is granted', async () => {
+    const limited = { ...shared, extras: { limit: 1000 } };
+    other.request(99, limited);
+    await settle();
+    grantOthers(limited);
+    session.request(1, limited);
+    while (!session.notices.includes('granted 1')) await turn();
+    expect([session.notices, number < 110]).toEqual([['queued 1', 'granted 1'], true]);
+  });
+
+  test('requests for other names do not wait for its answer', async () => {
+    grantOthers();
+    session.request(1, { steal: true });
+    const later = session.entries.pass(async () => session.notices.length);
+    expect(await later).toBe(0);
+  });
+});
+
+test('a lock that has passed its hold limit has expired, also if the next one is of its session', async () => {
+  session.request(1, { extras: { holdLimit: 5 } });
+  session.request(2);
+  while (session.notices.length < 4) await turn();
+  expect(session.notices).toEqual(['granted 1', 'queued 2', 'granted 2', 'lost 1 expired']);
+});
+
+test('a waiting request of which no key is left was granted and stolen: it is lost, and never held', async () => {
+  const first = other.request(1);
+  await settle();
+  session.request(2);
+  await settle();
+  etcd.listeners[0] = () => {}; // its notices are late
+  other.lock.end(first);
+  await settle();
+  other.request(3, { steal: true });
+  await settle();
+  session.lock.reread();
+  await settle();
+  expect(session.notices).toEqual(['queued 2', 'lost 2']);
+});
+
+test('of a lock that was stolen nothing is left in its session', async () => {
+  const onIdle = jest.fn();
+  session.onIdle = onIdle;
+  session.request(1);
+  await settle();
+  onIdle.mockClear();
+  other.request(2, { steal: true });
+  await settle();
+  expect([session.notices, onIdle.mock.calls.length > 0]).toEqual([['granted 1', 'lost 1'], true]);
+});
+
+test('an entry in doubt that waits, while the lock is free, serves the queue', async () => {
+  const first = other.request(1);
+  await settle();
+  session.changes = [];
+  session.request(2);
+  await settle();
+  const [{ carryOut, recover, resolve }] = session.changes.splice(0);
+  session.changes = undefined;
+  etcd.keys.delete([...etcd.keys.keys()].find((key) => key.endsWith(first.id)));
+  etcd.keys.set(keys.heldKey('x', 'another'), {
+    value: Buffer.from('0 [0]'),
+    created: 1,
+    changed: 1,
+  });
+  carryOut();
+  etcd.keys.delete(keys.heldKey('x', 'another'));
+  resolve(await recover());
+  await settle();
+  expect(session.notices).toEqual(['queued 2', 'granted 2']);
+});
+
 describe('a grant by another session', () => {
   async function waitFor(answerEntry) {
     const first = other.request(1);
@@ -705,7 +855,7 @@ describe('a refusal', () => {
     ['a refusal', ({ resolve }) => resolve(Promise.reject(refusal))],
   ])('%s that was held up until the session was over is not reported', async (_what, answer) => {
     let lose;
-    const before = session.entries.pass(new Promise((_, reject) => (lose = reject)));
+    const before = session.entries.pass(() => new Promise((_, reject) => (lose = reject)));
     session.changes = [];
     session.request(1);
     await turn();
@@ -899,6 +1049,27 @@ describe('a change of priority', () => {
     resolve((await recover()) ?? carryOut());
     await settle();
     expect(session.notices).toContain('granted 3');
+  });
+
+  test('that was refused for another overtake reads no other request', async () => {
+    other.request(1);
+    await settle();
+    const last = Array.from({ length: 50 }, (_, i) => session.request(2 + i)).at(-1);
+    await settle();
+    let keysRead = 0;
+    let isFirst = true;
+    const read = session.read.bind(session);
+    session.read = async (ops) => {
+      const answer = await read(ops);
+      keysRead += ops.length;
+      if (isFirst) other.request(60, { extras: { priority: 'user-blocking' } });
+      isFirst = false;
+      await settle();
+      return answer;
+    };
+    session.lock.changePriority(last, 2);
+    for (let i = 0; i < 10; i += 1) await settle();
+    expect([last.priority, keysRead < 50]).toEqual([2, true]);
   });
 
   test('of a request that holds the lock, whose notice is late, comes after its grant', async () => {

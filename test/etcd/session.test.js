@@ -7,7 +7,7 @@ const { BucketKeys, toRequestId } = require('../../lib/backends/etcd/keys.js');
 const { EtcdRequest } = require('../../lib/backends/etcd/name-lock.js');
 const { Session } = require('../../lib/backends/etcd/session.js');
 const { RemoteRequest, SessionLost } = require('../../lib/backends/remote/lock-session.js');
-const { bytes, put, textOf } = require('../../lib/backends/etcd/transaction.js');
+const { bytes, get, put, textOf } = require('../../lib/backends/etcd/transaction.js');
 
 const noop = () => {};
 
@@ -305,6 +305,15 @@ test('reads its own key where its end may have been missed', async () => {
   await client.untilCalls(1);
   client.arrive();
   await nextTurn();
+  expect(session.isOver).toBe(true);
+});
+
+test('a read that does not find its own key ends it: the absence of others says nothing', async () => {
+  client.store.remove(aboutKey());
+  const read = session.read([get('another')]);
+  await client.untilCalls(1);
+  client.arrive();
+  await expect(read).rejects.toThrow(SessionLost);
   expect(session.isOver).toBe(true);
 });
 

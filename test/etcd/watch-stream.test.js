@@ -1,5 +1,14 @@
 'use strict';
 
+/** @type {(() => void)[] | undefined} they end when the test says so */
+let mockPauses;
+jest.mock('../../lib/time.js', () => {
+  const time = jest.requireActual('../../lib/time.js');
+  const setTimeout = (end, ms) =>
+    mockPauses === undefined ? time.setTimeout(end, ms) : mockPauses.push(end);
+  return { ...time, setTimeout };
+});
+
 const { EventEmitter } = require('node:events');
 const { WatchStream } = require('../../lib/backends/etcd/watch-stream.js');
 
@@ -60,7 +69,10 @@ beforeEach(() => {
   client = new FakeClient();
   watches = new WatchStream(client, { reconnects: 0, events: 0, messages: 0, gaps: 0 });
 });
-afterEach(() => watches.close());
+afterEach(() => {
+  mockPauses = undefined;
+  watches.close();
+});
 
 /** It is asked twice. */
 function checkTwice(stream, answers = true) {
@@ -140,4 +152,19 @@ test('the second time it is given longer', async () => {
   checkTwice(next, false);
   await new Promise(setImmediate);
   expect(next.isCanceled).toBe(true);
+});
+
+test('a watch that is added while the stream is to be opened again opens the one stream', async () => {
+  const opening = client.nextStream();
+  add('one');
+  const first = await opening;
+  const opened = jest.spyOn(client, 'openWatchStream');
+  const reopening = client.nextStream();
+  mockPauses = [];
+  first.emit('end'); // the next one is opened after a pause
+  add('other');
+  await reopening;
+  for (const endPause of mockPauses) endPause();
+  await new Promise(setImmediate);
+  expect([mockPauses.length, opened.mock.calls.length]).toEqual([1, 1]);
 });

@@ -1,6 +1,6 @@
 'use strict';
 
-// Mistakes in the hand-off between sessions of etcd. The tests need no cluster.
+// Mistakes in the rules of locks in etcd, and in their hand-off between sessions. The tests need no cluster.
 
 const tests = ['test/etcd/name-lock.test.js'];
 const file = 'lib/backends/etcd/name-lock.js';
@@ -41,6 +41,34 @@ const ETCD_BUGS = [
     from: '      if (!request.steal) await this.#readStates([this.#waiting[request.priority]]);\n',
     to: '',
     tests,
+  },
+  {
+    name: 'over etcd a lock that has passed its hold limit was stolen by the next one',
+    file,
+    from: 'const isLeaving = request.isEnding || request.isExpiring;',
+    to: 'const isLeaving = request.isEnding;',
+    tests,
+  },
+  {
+    name: 'over etcd a steal never becomes the first of the queue',
+    file,
+    from: 'if (refusals === MAX_REFUSALS)',
+    to: 'if (refusals < 0)',
+    tests,
+  },
+  {
+    name: 'over etcd a waiting request without keys is granted before it is lost',
+    file,
+    from: 'if (found === undefined) return this.#lose(request);',
+    to: 'if (found === undefined) return this.#hold(request, request.created), this.#lose(request);',
+    tests,
+  },
+  {
+    name: 'over etcd a read of a session that has ended counts',
+    file: 'lib/backends/etcd/session.js',
+    from: '    this.#guard.read(keyValuesOf(responses.pop()), guard);\n',
+    to: '    responses.pop();\n',
+    tests: ['test/etcd/session.test.js'],
   },
 ];
 

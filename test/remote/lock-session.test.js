@@ -1,5 +1,13 @@
 'use strict';
 
+jest.mock('../../lib/time.js', () => {
+  const { createManualTimers } = require('../support/manual-timers.js');
+  const { timers, ...manual } = createManualTimers();
+  const { setTimeout, clearTimeout } = timers;
+  return { ...jest.requireActual('../../lib/time.js'), setTimeout, clearTimeout, manual };
+});
+
+const { manual } = require('../../lib/time.js');
 const { LockSession } = require('../../lib/backends/remote/lock-session.js');
 const { SharedState } = require('../../lib/backends/remote/shared-state.js');
 
@@ -42,8 +50,9 @@ test('a lock that is lost during its release is reported once, with the loss', a
  * A session of an engine that fails, and then opens.
  * @param {(Error | undefined)[]} failures  of the attempts; then it waits
  */
-function openFailing(failures) {
+function openFailing(failures, ttlMs = 1000) {
   const watched = [];
+  const inspected = [];
   const posted = [];
   let host;
   const create = (its) => {
@@ -58,15 +67,16 @@ function openFailing(failures) {
       },
       close: async () => {},
       watch: (...words) => watched.push(words),
+      inspect: async () => inspected.push('inspected'),
     };
   };
-  const engine = { ttlMs: 1000, create, isFinal: () => false, describe: (error) => error };
+  const engine = { ttlMs, create, isFinal: () => false, describe: (error) => error };
   const post = (message) => posted.push(message);
   const locks = new LockSession(/** @type {any} */ (engine), post, new SharedState());
   const until = async (type) => {
     while (!posted.some((it) => it.type === type)) await new Promise(setImmediate);
   };
-  return { locks, posted, watched, until, lose: () => host.onSessionLost() };
+  return { locks, posted, watched, inspected, until, lose: () => host.onSessionLost() };
 }
 
 test('a failure without a message ends, too, when the server is reached', async () => {
@@ -90,6 +100,19 @@ test('a watch that begins between two sessions has missed events', async () => {
     [1, 'before', true],
     [2, 'between', true],
   ]);
+});
+
+test('a call that its agent has given up is not made by the next session', async () => {
+  const { inspected, locks, until } = openFailing(
+    [new Error('no'), undefined],
+    manual.delayOf(1) / 2,
+  );
+  const call = locks.inspect();
+  manual.fire(1);
+  await expect(call).rejects.toThrow('there is no session');
+  await until('reached');
+  await locks.close();
+  expect(inspected).toEqual([]);
 });
 
 test('the holders of many names are not read at once', async () => {

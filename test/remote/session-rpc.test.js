@@ -42,3 +42,9 @@ test('a call without a session fails after so many checks', async () => {
   await expect(rpc.call({ type: 'status' })).rejects.toMatchObject({ name: 'InvalidStateError' });
   expect(last).toBe(CHECKS);
 });
+
+test('a call that blocks and is not answered is not open any more', () => {
+  const { rpc } = open(() => false);
+  expect(() => rpc.callSync({ type: 'isLocked' }, () => {})).toThrow(/has not answered in time/);
+  expect(rpc.isEmpty).toBe(true);
+});

@@ -181,10 +181,11 @@ class PlayedSession {
       onMissed: note('missed'),
       onFailed: note('failed'),
       onContentionChanged: ({ number }, priority) => this.notices.push(`${priority} for ${number}`),
-      onLost: note('lost'),
+      onLost: ({ number }, why) =>
+        this.notices.push(why === 'stolen' ? `lost ${number}` : `lost ${number} ${why}`),
       onLeft: ({ number }, loss) =>
         this.notices.push(loss === undefined ? `ended ${number}` : `ended ${number} ${loss}`),
-      onIdle() {},
+      onIdle: () => this.onIdle(),
     };
     this.lock = new NameLock(NAME, /** @type {any} */ (this), bucket, host);
     const own = bucket.notifications(this.leaseId);
@@ -194,6 +195,8 @@ class PlayedSession {
       queueMicrotask(() => this.lock.onNotice(request, JSON.parse(value), revision));
     });
   }
+
+  onIdle() {}
 
   watches = {
     add: (watched) => {

@@ -13,7 +13,7 @@ const { BucketKeys, toLeaseId, toRequestId } = require('./keys.js');
 const { EtcdRequest, NameLock, WAITING, toPriority, wouldSelfDeadlock } = require('./name-lock.js');
 const { Session } = require('./session.js');
 const { StepQueue } = require('./step-queue.js');
-const { countOf, get, getAll, keyValuesOf, textOf } = require('./transaction.js');
+const { get, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('../remote/lock-session.js').OwnRequest} OwnRequest */
 /** @typedef {import('../remote/lock-session.js').RemoteRequest} RemoteRequest */
@@ -143,14 +143,8 @@ class EtcdSession {
    * @param {number} min
    */
   async isLocked(name, min) {
-    const { bucket } = this.#engine;
     await this.#steps.run(async () => {});
-    const { responses } = await this.#nameOf(name).after(() =>
-      this.#session.read([countOf(bucket.ofName(name).held)]),
-    );
-    const { count, kvs } = responses[0].response_range;
-    const isExclusive = kvs.length > 0 && bucket.parse(textOf(kvs[0].key))?.class === 'x';
-    return isExclusive || Number(count) >= min;
+    return this.#nameOf(name).isLocked(min);
   }
 
   /**

@@ -52,6 +52,8 @@ class EtcdRequest {
   phase = NEW;
   /** The agent has ended it; a later grant is released. */
   isEnding = false;
+  /** Its hold limit has passed. */
+  isExpiring = false;
   /** The revision at which it entered the queue. */
   created = '0';
   /** The revision of its grant. */
@@ -164,6 +166,10 @@ const NO_ROOM_MS = 1_000;
 const MORE_BYTES = 200;
 /** How often the end of a request names its key. */
 const KEYS_OF_END = 3;
+/** A request that was refused so often because others are faster gets its turn in the queue. */
+const MAX_REFUSALS = 3;
+/** The highest priority. */
+const URGENT = PRIORITIES.length - 1;
 /** The keys of a longer name fill a transaction: then a read of the front is separate. */
 const LONG_KEY = 2 ** 14;
 
@@ -323,6 +329,18 @@ class NameLock {
   }
 
   /**
+   * After everything that was requested before.
+   * @param {number} min  shared holders; one exclusive holder is enough
+   */
+  isLocked(min) {
+    return this.after(async () => {
+      const { responses } = await this.#session.read([countOf(this.#keys.held)]);
+      const { exclusive, shared } = this.#toHolders(responses[0]);
+      return exclusive > 0 || shared >= min;
+    });
+  }
+
+  /**
    * Exclusive and shared ones are not there together.
    * @param {any} response  the count of the held keys
    */
@@ -347,7 +365,10 @@ class NameLock {
       request.followers = followers.map((it) => this.#toWaiter(it, readAt));
     if (stolen) {
       if (BigInt(token) > BigInt(request.stolenToken)) request.stolenToken = token;
-      if (request.phase === HELD && request.token === token) this.#lose(request);
+      if (request.phase === HELD && request.token === token) {
+        this.#lose(request);
+        this.#steps.add(async () => {}); // after it nothing may be left
+      }
     } else if (granted === undefined) {
       this.reread();
     } else if (request.phase === WAITING && request.created === granted) {
@@ -577,7 +598,7 @@ class NameLock {
   /** @param {EtcdRequest} request */
   async #enter(request) {
     this.#session.identify([request]);
-    const entering = this.#session.entries.pass(this.#tryEnter(request));
+    const entering = this.#session.entries.pass((leave) => this.#tryEnter(request, leave));
     const entered = await this.#unlessRefused([request], entering);
     if (entered === undefined) return;
     const { phase = HELD, revision, mustServe } = entered;
@@ -620,10 +641,11 @@ class NameLock {
   /**
    * Takes the lock if no other request is in the way, otherwise a position in the queue.
    * @param {EtcdRequest} request
+   * @param {() => void} onRefusal  others were faster: it tries again
    * @returns {Promise<Found>} OVER: it is not available
    */
-  async #tryEnter(request) {
-    if (request.steal) return this.#steal(request);
+  async #tryEnter(request, onRefusal) {
+    if (request.steal) return this.#steal(request, onRefusal);
     const { maxPending, priority } = request;
     const mayQueue = maxPending > 0 && !isCounted(request) && !this.#isNameLong;
     const { heldExclusive, held, queue } = this.#keys;
@@ -638,9 +660,10 @@ class NameLock {
       [nested(overtakesNone, mayQueue ? [this.#putQueue(request)] : []), countOf(heldExclusive)],
       () => this.#find(request),
     );
-    if (answer.succeeded !== false) return answer;
+    // In doubt: perhaps it waits, and the lock was free before.
+    if (answer.succeeded !== false) return { mustServe: true, ...answer };
     const mustRead = isCounted(request) || !answer.responses[0].response_txn.succeeded;
-    if (mustRead || (maxPending > 0 && !mayQueue)) return this.#enterByReading(request);
+    if (mustRead || (maxPending > 0 && !mayQueue)) return this.#enterByReading(request, onRefusal);
     const mustServe = numberIn(answer.responses[1]) === 0;
     return { phase: mayQueue ? WAITING : OVER, revision: answer.revision, mustServe };
   }
@@ -648,31 +671,34 @@ class NameLock {
   /**
    * Reads the queue and the holders first; then enters if nothing has changed in between.
    * @param {EtcdRequest} request
+   * @param {() => void} onRefusal
    * @returns {Promise<Found>}
    */
-  async #enterByReading(request) {
+  async #enterByReading(request, onRefusal) {
     const { heldExclusive, heldShared, queue } = this.#keys;
-    for (;;) {
+    const mayWait = request.maxPending === Infinity;
+    for (let refusals = 0; ; refusals += 1) {
       const state = await this.#readState(request.priority);
       const { revision, holders, length, holder } = state;
-      const isFree = isGrantable(request, holders) && (await this.#isFirst(state));
+      const isInMotion = mayWait && refusals >= MAX_REFUSALS;
+      const isFree = !isInMotion && isGrantable(request, holders) && (await this.#isFirst(state));
       if (!isFree && length >= request.maxPending) return { phase: OVER, revision };
       const isQueueSame = areNoneSince(queue, revision);
+      const areHoldersSame = request.class === 's' ? [] : [areNoneSince(heldShared, revision)];
       const compare = isFree
-        ? [isEmpty(heldExclusive), areNoneSince(heldShared, revision), isQueueSame]
-        : request.maxPending === Infinity
+        ? [isEmpty(heldExclusive), ...areHoldersSame, isQueueSame]
+        : mayWait
           ? []
           : [isQueueSame];
       const entry = await this.#toEntry(state);
       const op = isFree ? this.#putHeld(request) : this.#putQueue(request, entry.behind);
-      const answer = await this.#changeOrder(
-        entry,
-        compare,
-        [op, ...entry.ops, nested(holder, [])],
-        () => this.#find(request),
-      );
+      const ops = [op, ...entry.ops, nested(holder, [])];
+      const answer = await this.#changeOrder(entry, [compare, ops], () => this.#find(request));
       const { phase = isFree ? HELD : WAITING, succeeded, responses } = answer;
-      if (succeeded === false) continue;
+      if (succeeded === false) {
+        onRefusal();
+        continue;
+      }
       // An exclusive holder that is still there serves the queue at its release.
       const isHeld = holder.length > 0 && responses?.at(-1).response_txn.succeeded === true;
       return { phase, revision: answer.revision, mustServe: !isHeld };
@@ -737,13 +763,12 @@ class NameLock {
   /**
    * The lease of the overtakes may have been revoked: the next attempt has a new one.
    * @param {{ compare: object[], ops: object[] }} entry  see #toEntry()
-   * @param {object[]} compare
-   * @param {object[]} ops  which include the entry's
+   * @param {[compare: object[], ops: object[], failure?: object[]]} change  ops: with the entry's
    * @param {() => Promise<any>} recover
    */
-  async #changeOrder(entry, compare, ops, recover) {
+  async #changeOrder(entry, [compare, ops, failure = []], recover) {
     try {
-      return await this.#session.change([...compare, ...entry.compare], ops, [], recover);
+      return await this.#session.change([...compare, ...entry.compare], ops, failure, recover);
     } catch (error) {
       const isRevoked = error instanceof EtcdError && error.isLeaseGone;
       if (!isRevoked || entry.ops.length === 0) throw error;
@@ -758,9 +783,14 @@ class NameLock {
   async #move(request, priority) {
     try {
       while (request.phase === WAITING && !request.isEnding && request.priority !== priority) {
-        const moved = await this.#tryMove(request, priority);
-        if (moved.succeeded) await this.#onMoved(request, priority, moved.revision);
-        else await this.#updateUpTo(request);
+        const { succeeded, revision, responses } = await this.#tryMove(request, priority);
+        if (succeeded) {
+          await this.#onMoved(request, priority, revision);
+          continue;
+        }
+        const [own] = responses === undefined ? [] : keyValuesOf(responses[0]);
+        // Otherwise only the overtakes are others.
+        if (own?.create_revision !== request.created) await this.#updateUpTo(request);
       }
     } catch (error) {
       // If the cluster refuses the change, the request keeps its priority.
@@ -777,8 +807,7 @@ class NameLock {
     const list = [...this.#waiting[request.priority]];
     const upTo = list.slice(0, list.indexOf(request) + 1);
     for await (const { request: it, found } of this.#findAll(upTo)) {
-      const hasLeft = it.phase === WAITING && found?.phase !== WAITING;
-      if (hasLeft) this.#hold(it, found?.revision ?? it.created);
+      if (it.phase === WAITING && found?.phase === HELD) this.#hold(it, found.revision);
       this.#update(it, found);
     }
   }
@@ -786,7 +815,8 @@ class NameLock {
   /**
    * @param {EtcdRequest} request
    * @param {number} priority
-   * @returns {Promise<{ succeeded: boolean, revision: string }>}
+   * @returns {Promise<{ succeeded: boolean, revision: string, responses?: any[] }>}  if it was
+   *   refused, with a read of its key
    */
   async #tryMove(request, priority) {
     const entry = await this.#toEntry(await this.#readState(priority));
@@ -799,12 +829,9 @@ class NameLock {
       const [moved] = keyValuesOf(responses[0]);
       return moved && { succeeded: true, revision: moved.create_revision };
     };
-    return this.#changeOrder(
-      entry,
-      [isCreatedAt(from, request.created)],
-      [remove(from), put(to, value, this.#session.lease), ...entry.ops],
-      recover,
-    );
+    const isSame = [isCreatedAt(from, request.created)];
+    const ops = [remove(from), put(to, value, this.#session.lease), ...entry.ops];
+    return this.#changeOrder(entry, [isSame, ops, [get(from)]], recover);
   }
 
   /**
@@ -823,33 +850,51 @@ class NameLock {
   }
 
   /**
-   * Takes the lock from all holders, and notifies them: some at a time.
+   * Takes the lock from all holders, and notifies them: some at a time. If others are granted it
+   * between each read and change, it goes to the front of the queue first: then no more are.
    * @param {EtcdRequest} request
+   * @param {() => void} onRefusal
    * @returns {Promise<Found>}
    */
-  async #steal(request) {
-    const { held } = this.#keys;
-    const room = this.#bytesOf(request);
+  async #steal(request, onRefusal) {
+    const change = (/** @type {object[]} */ compare, /** @type {object[]} */ ops) =>
+      this.#session.change(compare, ops, [], () => this.#find(request));
+    const queued = this.#keys.queueKey('x', request.id, URGENT);
+    const value = request.valueBehind([], URGENT);
+    const bytesOf = () => 2 * this.#bytesOf(request);
+    let refusals = 0;
     for (;;) {
-      const { revision, responses } = await this.#session.read([getAll(held)]);
-      const holders = keyValuesOf(responses[0]).map((/** @type {any} */ { key, ...it }) => ({
-        .../** @type {any} */ (this.#bucket.parse(textOf(key))),
-        token: it.create_revision,
-      }));
-      const bytesOf = () => 2 * room;
+      const { revision, holders } = await this.#readHolders();
+      const own = holders.find(({ id }) => id === request.id);
+      if (own !== undefined) return { phase: HELD, revision: own.token }; // granted from the queue
       const some = sliceWhile(holders, 0, () => true, bytesOf).slice(0, MAX_BATCH / 2);
       const isLast = some.length === holders.length;
-      const success = some.flatMap((holder) => this.#takeFrom(holder));
-      if (isLast) success.push(this.#putHeld(request));
-      const compare = [areNoneSince(held, revision)];
+      const ops = some.flatMap((holder) => this.#takeFrom(holder));
+      if (isLast) ops.push(this.#putHeld(request), remove(queued));
       try {
-        const answer = await this.#session.change(compare, success, [], () => this.#find(request));
+        const answer = await change([areNoneSince(this.#keys.held, revision)], ops);
         if (isLast && answer.succeeded !== false) return answer;
+        if (answer.succeeded !== false) continue;
+        refusals += 1;
+        onRefusal();
+        if (refusals === MAX_REFUSALS) await change([], [put(queued, value, this.#session.lease)]);
       } catch (error) {
         // The session of a holder has ended.
-        if (!(/** @type {EtcdError} */ (error).isLeaseGone)) throw error;
+        if (/** @type {EtcdError} */ (error).isLeaseGone) continue;
+        if (refusals >= MAX_REFUSALS) await change([], [remove(queued)]);
+        throw error;
       }
     }
+  }
+
+  /** @returns {Promise<{ revision: string, holders: (RequestKey & { token: string })[] }>} */
+  async #readHolders() {
+    const { revision, responses } = await this.#session.read([getAll(this.#keys.held)]);
+    const holders = keyValuesOf(responses[0]).map((/** @type {any} */ { key, ...it }) => ({
+      .../** @type {RequestKey} */ (this.#bucket.parse(textOf(key))),
+      token: it.create_revision,
+    }));
+    return { revision, holders };
   }
 
   /** @param {{ class: RequestClass, id: string, lease: string, token: string }} holder */
@@ -1075,6 +1120,7 @@ class NameLock {
     request.holdTimer = setTimeout(() => {
       this.#steps.add(async () => {
         if (request.phase !== HELD || request.isEnding) return;
+        request.isExpiring = true;
         await this.#endTogether([request], 'expired', true);
       });
     }, request.holdLimit);
@@ -1083,6 +1129,7 @@ class NameLock {
   /** The lock was stolen: the cluster has no key of it. @param {EtcdRequest} request */
   #lose(request) {
     if (request.phase === OVER) return;
+    if (request.phase === WAITING) this.#checkLater();
     this.#session.ids.free(request);
     this.#forget(request);
     request.isStolen = true;
@@ -1102,7 +1149,8 @@ class NameLock {
     for (const request of excluded) {
       if (request === undefined) continue;
       const isOlder = BigInt(request.token) < BigInt(token);
-      if (isOlder && (granted.steal || !request.isEnding)) this.#lose(request);
+      const isLeaving = request.isEnding || request.isExpiring;
+      if (isOlder && (granted.steal || !isLeaving)) this.#lose(request);
     }
   }
 
@@ -1112,10 +1160,13 @@ class NameLock {
    */
   #update(request, found) {
     if (request.phase === OVER) return;
-    if (found?.phase === WAITING) request.created = found.revision;
-    else if (request.phase === WAITING)
-      this.#holdInOrder(request, found?.revision ?? request.created);
-    if (found === undefined && this.#held.has(request)) this.#lose(request);
+    if (found === undefined) return this.#lose(request); // if it waited, it was granted meanwhile
+    if (found.phase === WAITING) {
+      request.created = found.revision;
+      this.#holdIfEarly(request);
+    } else if (request.phase === WAITING) {
+      this.#holdInOrder(request, found.revision);
+    }
   }
 
   /** The notice of a grant may have been faster than the answer. @param {Waiter[]} heads */

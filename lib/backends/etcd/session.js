@@ -3,7 +3,15 @@
 const { Backoff } = require('../remote/backoff.js');
 const { SessionLost } = require('../remote/lock-session.js');
 const { SessionCalls } = require('./session-calls.js');
-const { following, get, getAll, isChangedAt, nested, put } = require('./transaction.js');
+const {
+  following,
+  get,
+  getAll,
+  isChangedAt,
+  keyValuesOf,
+  nested,
+  put,
+} = require('./transaction.js');
 const { endOf, numberOf, toLeaseId, toRequestId } = require('./keys.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { Lease } = require('./lease.js');
@@ -27,12 +35,17 @@ class EntryOrder {
   /**
    * Settles like the answer, and not before the answers to requests that were sent earlier.
    * @template T
-   * @param {Promise<T>} answer
+   * @param {(leave: () => void) => Promise<T>} send  leave: later ones do not wait for its answer
    * @returns {Promise<T>}
    */
-  async pass(answer) {
+  async pass(send) {
     const earlier = this.#settled;
-    this.#settled = Promise.allSettled([earlier, answer]).then(() => {}); // keeps no results
+    /** @type {() => void} */
+    let leave = () => {};
+    const left = /** @type {Promise<void>} */ (new Promise((resolve) => (leave = resolve)));
+    const answer = send(leave);
+    const end = Promise.race([answer, left]);
+    this.#settled = Promise.allSettled([earlier, end]).then(() => {}); // keeps no results
     await earlier;
     return await answer;
   }
@@ -111,7 +124,7 @@ class SessionGuard {
           failure: [get(this.#key)],
         });
         if (answer.succeeded) this.adopt(answer.header.revision);
-        else this.read(answer.responses[0].response_range.kvs, guard);
+        else this.read(keyValuesOf(answer.responses[0]), guard);
         return;
       } catch (error) {
         if (error instanceof SessionLost) throw error;
@@ -310,7 +323,8 @@ class Session {
       this.watches.add({
         ...{ key: this.#sessionKey, from, only: 'removals' },
         onEvents: () => this.abandon(),
-        onGap: () => void this.#checkSessionKey(this.#guard.revision),
+        // Its end may have been missed. If it cannot be read, the next change finds out.
+        onGap: () => void this.read([]).catch(() => {}),
       }),
     ];
     await this.#calls.first(() => Promise.all(watches.map(({ ready }) => ready)), 1);
@@ -368,7 +382,7 @@ class Session {
       this.#calls.checkLives();
       if ('found' in answer) return answer.found;
       if (!answer.succeeded) {
-        this.#guard.read(answer.responses[0].response_range.kvs, guard);
+        this.#guard.read(keyValuesOf(answer.responses[0]), guard);
         return undefined;
       }
       const { succeeded, responses } = answer.responses[0].response_txn;
@@ -415,14 +429,19 @@ class Session {
   }
 
   /**
-   * Reads, at one revision and no older than this call.
+   * Reads, at one revision and no older than this call. The keys of a session that has ended are
+   * gone: their absence says nothing of its requests.
    * @param {object[]} ops
    * @returns {Promise<{ revision: string, responses: any[] }>}
    * @throws EtcdError when it cannot be read; SessionLost (rejects)
    */
   async read(ops) {
-    const answer = await this.#untilFinal('KV', 'Txn', { success: ops });
-    return { revision: answer.header.revision, responses: answer.responses };
+    const guard = this.#guard.revision;
+    const success = [...ops, get(this.#sessionKey)];
+    const { header, responses } = await this.#untilFinal('KV', 'Txn', { success });
+    this.#guard.read(keyValuesOf(responses.pop()), guard);
+    this.#calls.checkLives();
+    return { revision: header.revision, responses };
   }
 
   /**
@@ -515,16 +534,6 @@ class Session {
     this.watches.close();
     this.bucketWatches.close();
     this.#calls.end();
-  }
-
-  /** The end of the session's key may have been missed. @param {string} guard */
-  async #checkSessionKey(guard) {
-    try {
-      const { responses } = await this.read([get(this.#sessionKey)]);
-      this.#guard.read(responses[0].response_range.kvs, guard);
-    } catch {
-      // The session is lost, or must not read its key: then the next change finds out.
-    }
   }
 
   /** @param {WatchEvent[]} events */

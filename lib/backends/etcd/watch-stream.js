@@ -217,7 +217,7 @@ class WatchStream {
   }
 
   async #open() {
-    if (this.#isOpening || this.#isClosed) return;
+    if (this.#isOpening || this.#isClosed || this.#stream !== undefined) return;
     this.#isOpening = true;
     try {
       const opening = this.#client.openWatchStream();

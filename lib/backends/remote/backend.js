@@ -17,6 +17,7 @@ const { checkTexts } = require('../text-limits.js');
 const { RequestTable, toDOMException, toRequestMessage } = require('./request-table.js');
 const { agents, findOwnRequests } = require('./shared-state.js');
 const { SessionLink } = require('./session-link.js');
+const { toAnswerMs } = require('./ttl.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
@@ -120,12 +121,13 @@ class SessionRpc {
   callSync(message, block) {
     /** @type {{ value?: unknown, error?: unknown } | undefined} */
     let answer;
-    this.#send(
+    const id = this.#send(
       message,
       (value) => (answer = { value }),
       (error) => (answer = { error }),
     );
     block(() => answer !== undefined);
+    if (answer === undefined) this.#take(id);
     const { value, error } = answer ?? { error: this.#unanswered() };
     if (error !== undefined) throw error;
     return value;
@@ -182,8 +184,6 @@ const CLOSED = 'The lock manager is closed';
  * later the session runs out, or the end of the request takes effect.
  */
 const END_WAIT_MS = 1000;
-/** An answer may wait for a session that begins, and for a watch that is silent. */
-const MIN_ANSWER_MS = 10_000;
 const needRoomTo = createRoomChecks();
 
 /**
@@ -254,7 +254,7 @@ class RemoteBackend {
     this.bucket = bucket;
     this.place = place;
     this.table = table;
-    this.#maxAnswerMs = Math.max(ttlMs, MIN_ANSWER_MS);
+    this.#maxAnswerMs = toAnswerMs(ttlMs);
     this.#requests = new RequestTable(
       this.#loopKeepAlive,
       engine.server,

@@ -1,6 +1,7 @@
 'use strict';
 
 const { Backoff, sleep } = require('./backoff.js');
+const { toAnswerMs } = require('./ttl.js');
 const { clearTimeout, setTimeout } = require('../../time.js');
 
 /** @typedef {import('./request-table.js').RequestMessage} RequestMessage */
@@ -109,8 +110,11 @@ class LockSession {
   #requests = new Map();
   /** @type {Map<number, { name: string | undefined, hasMissed: boolean }>} */
   #watches = new Map();
-  /** Wait for the next session. @type {{ resolve: (it: Session) => void, reject: Function }[]} */
-  #waiting = [];
+  /**
+   * Wait for the next session.
+   * @type {Set<{ resolve: (it: Session) => void, reject: (error: unknown) => void }>}
+   */
+  #waiting = new Set();
   /** Of thousands that time out together, each name is read for once at a time. */
   #holderReads = /** @type {Map<string, Promise<LockDetail[]>>} */ (new Map());
   /** Of lost sessions whose agent has not received the loss. @type {(() => void)[]} */
@@ -301,7 +305,8 @@ class LockSession {
       watch.hasMissed = false;
     }
     for (const request of this.#requests.values()) this.#enter(request);
-    for (const { resolve } of this.#waiting.splice(0)) resolve(session);
+    for (const { resolve } of this.#waiting) resolve(session);
+    this.#waiting.clear();
   }
 
   /**
@@ -377,7 +382,8 @@ class LockSession {
   /** @param {unknown} error */
   #failAll(error) {
     for (const request of [...this.#requests.values()]) this.#onFailed(request, error);
-    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    for (const { reject } of this.#waiting) reject(error);
+    this.#waiting.clear();
   }
 
   /**
@@ -397,9 +403,22 @@ class LockSession {
     }
   }
 
-  /** @returns {Promise<Session>} */
+  /**
+   * The agent has given up a call long before this rejects: its calls of a long outage are not all
+   * made at the end of it.
+   * @returns {Promise<Session>}
+   */
   #nextSession() {
-    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
+    return new Promise((resolve, reject) => {
+      const entry = { resolve, reject };
+      this.#waiting.add(entry);
+      setTimeout(
+        () => {
+          if (this.#waiting.delete(entry)) reject(new Error('there is no session'));
+        },
+        2 * toAnswerMs(this.#engine.ttlMs),
+      ).unref();
+    });
   }
 
   /** @param {RemoteRequest} request */
