@@ -30,6 +30,16 @@ describeTwoClients('holdLimit', (clients) => {
     await next.release();
   });
 
+  test('the same if the next request is of the same client', async () => {
+    const { first } = clients;
+    const name = unique('name');
+    const victim = await first.hold(name, LIMITED);
+    const next = await first.request(name);
+    expect(await victim.settled).toMatchObject(EXPIRED);
+    await next.granted;
+    await next.release();
+  });
+
   test('a lock is lost though no request waits for it', async () => {
     const { first, second } = clients;
     const name = unique('name');
