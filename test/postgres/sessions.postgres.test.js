@@ -554,3 +554,18 @@ test('requestSync() at a silent server says so when its timeout is over', async 
     server.signal('SIGCONT');
   }
 });
+
+test('an idle session stops listening, and listens again before it waits', async () => {
+  const { locks } = open(server.url({ query: '?ttl=2' }));
+  await locks.request('a', () => {});
+  const observer = await server.connect();
+  const isSilent = "SELECT FROM pg_stat_activity WHERE query LIKE 'UNLISTEN holdfast_%'";
+  while ((await observer.query(isSilent)).rowCount === 0);
+  await observer.end();
+  const { locks: other } = open();
+  const handle = await other.acquire('a');
+  const granted = locks.request('a', () => 'granted');
+  while ((await other.query()).pending.length === 0);
+  handle.release();
+  expect(await granted).toBe('granted');
+});

@@ -147,6 +147,10 @@ class PostgresSession {
   isOver = false;
   #options;
   #bucket;
+  #channel = '';
+  #isListening = true;
+  /** Since the last ping. */
+  #wasUsed = true;
   #eventChannel = '';
   #agent;
   #host;
@@ -223,7 +227,10 @@ class PostgresSession {
     this.#checkedAt = steadyNow();
     this.#extend(start, this.#checkedAt);
     this.#timers = [
-      setInterval(() => void this.#ping(), ttlMs / 3),
+      setInterval(() => {
+        void this.#ping();
+        this.#endListening();
+      }, ttlMs / 3),
       setInterval(() => this.#checkValidity(), ttlMs / 20),
       setInterval(() => void this.#sweep(), SWEEP_MS),
     ].map((timer) => timer.unref());
@@ -240,7 +247,8 @@ class PostgresSession {
     );
     this.#database = BigInt(`0x${channels.slice(0, 7)}`);
     this.#eventChannel = `holdfast_${channels}_${toEventChannel(this.#bucket)}`;
-    await this.#client.query(`LISTEN holdfast_${channels}_${session}`);
+    this.#channel = `holdfast_${channels}_${session}`;
+    await this.#client.query(`LISTEN ${this.#channel}`);
     const args = [this.#bucket, session, pauseMs > 0 ? NO_GRANTS : epoch];
     await this.#query(`SELECT ${FUNCTIONS}.bury_all($1, $2, $3)`, args);
     return { session, epoch, pauseMs };
@@ -260,6 +268,26 @@ class PostgresSession {
     this.#lateSteals.clear();
     for (const entry of steals) this.#enter(entry);
     for (const { key } of this.#entries.values()) this.#expireAfter(key, 0);
+  }
+
+  /**
+   * A session without a request has nothing to receive. Before PostgreSQL 19 each notification
+   * wakes all sessions of the database that listen, to whichever channel.
+   */
+  #endListening() {
+    const isIdle = !this.#wasUsed && this.#entries.size === 0;
+    this.#wasUsed = false;
+    if (!isIdle || !this.#isListening) return;
+    this.#isListening = false;
+    void this.#query(`UNLISTEN ${this.#channel}`).catch(ignore);
+  }
+
+  /** The request that enters next is in the server after this: no grant is missed. */
+  #listen() {
+    this.#wasUsed = true;
+    if (this.#isListening) return;
+    this.#isListening = true;
+    void this.#query(`LISTEN ${this.#channel}`).catch(() => this.#lose());
   }
 
   async close() {
@@ -282,6 +310,7 @@ class PostgresSession {
    * @param {RemoteRequest} request
    */
   enter(request) {
+    this.#listen();
     const entry = new Entry(request);
     this.#entries.set(request.number, entry);
     const counts = this.#entryCounts.get(entry.key);
