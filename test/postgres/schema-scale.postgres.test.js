@@ -286,3 +286,25 @@ test('a long transaction in another database makes nothing dearer', async () => 
   await reader.end();
   expect(used).toBeLessThan(fresh * TIMES);
 });
+
+/** Enters for the session so many exclusive requests that wait. */
+const waitMany = (session, key, count) =>
+  session.rows(`DO $$ BEGIN
+    FOR number IN 1 .. ${count} LOOP
+      PERFORM ${FUNCTIONS}.enter('bucket', '${key}', ${own(session)}, number, 'x', false,
+        ${ANY_NUMBER}, 0, 0, '');
+    END LOOP;
+  END $$`);
+
+test('a hand-off past requests of a dead session costs the same for each of them', async () => {
+  const pagesOfEach = async (key, number, count) => {
+    const dead = await SqlSession.open(server);
+    await one.enterAs(number, { key });
+    await waitMany(dead, key, count);
+    await dead.die(one);
+    return (await pagesOfLeave(key, number)) / count;
+  };
+  const few = await pagesOfEach('few dead', 26_000_000, FEW);
+  const many = await pagesOfEach('many dead', 26_000_001, 40 * FEW);
+  expect(many).toBeLessThan(few * TIMES);
+});

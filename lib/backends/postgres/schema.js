@@ -425,6 +425,7 @@ BEGIN
       );
       has_served := true;
       known := NULL;
+      after_ticket := waiting.ticket; -- the next search passes none of the deleted rows
       CONTINUE;
     END IF;
 
