@@ -281,7 +281,7 @@ class Player {
     const { sql } = this.#members[at];
     await sql.die(burier);
     this.#removeAll(at, true);
-    expect(await burier.bury(sql.session)).toBe(0);
+    expect(await burier.bury(sql.session)).toBe(false);
     await this.#begin(at);
   }
 

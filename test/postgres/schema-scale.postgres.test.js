@@ -42,6 +42,21 @@ async function pagesOf(call, session = one) {
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 }
 
+/** Of this transaction, and of those before it that are not reported yet. */
+const ENTRIES = `
+  SELECT sum(pg_stat_get_xact_tuples_returned(indexrelid))::int AS entries FROM pg_index
+  WHERE indrelid = 'holdfast.requests'::regclass`;
+
+/** The entries of indexes of requests that a call read. @param {string} call */
+async function entriesOf(call) {
+  await one.rows('BEGIN');
+  const [before] = await one.rows(ENTRIES);
+  await one.rows(`SELECT ${FUNCTIONS}.${call}`);
+  const [after] = await one.rows(ENTRIES);
+  await one.rows('COMMIT');
+  return after.entries - before.entries;
+}
+
 const own = (session = one) => `${session.session}, ${session.epoch}`;
 const pagesOfLeave = (key, number, session = one) =>
   pagesOf(`leave('bucket', '${key}', ${own(session)}, ${number}, '')`, session);
@@ -306,5 +321,29 @@ test('a hand-off past requests of a dead session costs the same for each of them
   };
   const few = await pagesOfEach('few dead', 26_000_000, FEW);
   const many = await pagesOfEach('many dead', 26_000_001, 40 * FEW);
+  expect(many).toBeLessThan(few * TIMES);
+});
+
+/** A session that has died with so many locks. @param {number} count */
+async function deadWith(count) {
+  const dead = await SqlSession.open(server);
+  await dead.rows(`DO $$ BEGIN
+    FOR number IN 1 .. ${count} LOOP
+      PERFORM ${FUNCTIONS}.enter('bucket', 'of ${count} ' || number, ${own(dead)}, number, 'x',
+        false, ${ANY_NUMBER}, 0, 0, '');
+      COMMIT;
+    END LOOP;
+  END $$`);
+  await dead.die(one);
+  return dead.session;
+}
+
+test('a call that buries 50 names does not depend on how many names there are', async () => {
+  const entriesOfBury = async (count) => {
+    const session = await deadWith(count);
+    return usual(3, () => entriesOf(`bury('bucket', ${session}, ${own()})`));
+  };
+  const few = await entriesOfBury(2 * FEW);
+  const many = await entriesOfBury(MANY);
   expect(many).toBeLessThan(few * TIMES);
 });

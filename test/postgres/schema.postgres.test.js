@@ -15,6 +15,8 @@ const { ANY_NUMBER, SESSION_LOCKS, SqlSession } = require('../support/sql-sessio
 const SHARED = { mode: 's' };
 const IF_AVAILABLE = { maxPending: 0 };
 const STEAL = { steal: true };
+/** The advisory locks of names: lib/backends/postgres/schema.js. */
+const NAME_LOCKS = 1212368709;
 /** This hold limit does not pass in a test; the next has passed at the next call. */
 const LONG_MS = 1e9;
 const SHORT_MS = 0.001;
@@ -366,6 +368,23 @@ describe('a hold limit', () => {
     );
 });
 
+/** Enters for the session so many requests, in one transaction. */
+const enterMany = ({ client, session, epoch }, key, count, first = 1) =>
+  client.query(`SELECT ${FUNCTIONS}.enter('${bucket}', '${key}', ${session}, ${epoch}, number, 'x',
+    false, ${ANY_NUMBER}, 0, 0, '') FROM generate_series(${first}, ${first + count - 1}) number`);
+
+/** @param {SqlSession} burier @param {number} session  that has died */
+async function rowsAfterEachBurial(burier, session) {
+  const left = [];
+  for (let hasRows = true; hasRows;) {
+    hasRows = await burier.bury(session);
+    const text = 'SELECT count(*)::int FROM holdfast.requests WHERE session = $1';
+    const [{ count }] = await burier.rows(text, [session]);
+    left.push(count);
+  }
+  return left;
+}
+
 describe('a session that has died', () => {
   test('is buried by the one directly behind it', async () => {
     const [one, two] = await openMany(2);
@@ -373,7 +392,7 @@ describe('a session that has died', () => {
     await two.enter();
     one.breakOff();
     await two.untilDead(one.session);
-    expect(await two.bury(one.session)).toBe(0);
+    expect(await two.bury(one.session)).toBe(false);
     expect(await two.notes()).toEqual([granted(1)]);
     expect(
       await two.rows('SELECT FROM holdfast.sessions WHERE session = $1', [one.session]),
@@ -387,7 +406,7 @@ describe('a session that has died', () => {
     await two.enter();
     await two.client.query('SELECT pg_terminate_backend($1)', [pid]);
     await two.untilDead(one.session);
-    expect(await two.bury(one.session)).toBe(0);
+    expect(await two.bury(one.session)).toBe(false);
     expect(await two.notes()).toEqual([granted(1)]);
   });
 
@@ -478,7 +497,10 @@ describe('a session that has died', () => {
     for (const key of keys) await two.enter({ key });
     for (const key of keys) await three.enter({ key });
     await one.die(two);
-    expect(await Promise.all([two.bury(one.session), three.bury(one.session)])).toEqual([0, 0]);
+    expect(await Promise.all([two.bury(one.session), three.bury(one.session)])).toEqual([
+      false,
+      false,
+    ]);
     expect(await two.notes()).toHaveLength(keys.length);
     const blockers = (await three.notes()).map((note) => note.replace(/\d+/, 'n'));
     expect(new Set(blockers)).toEqual(new Set([`b n ${two.session}`]));
@@ -488,11 +510,33 @@ describe('a session that has died', () => {
     const [one, two] = await openMany(2);
     for (let index = 0; index < 120; index += 1) await one.enter({ key: `key ${index}` });
     await one.die(two);
-    const left = [];
-    do left.push(await two.bury(one.session));
-    while (left.at(-1) > 0);
-    expect(left).toEqual([70, 20, 0]);
+    expect(await rowsAfterEachBurial(two, one.session)).toEqual([70, 20, 0]);
     expect(await two.inspect()).toEqual([]);
+  });
+
+  test('with many requests is buried 2,000 at a time, the last ones of a queue first', async () => {
+    const [one, two] = await openMany(2);
+    await enterMany(one, 'key', 3_000);
+    await two.enter();
+    await enterMany(one, 'key', 2_000, 4_000);
+    await one.die(two);
+    expect(await rowsAfterEachBurial(two, one.session)).toEqual([3_000, 1_000, 0]);
+    expect(await two.notes()).toEqual([granted(1)]);
+  });
+
+  test('is buried by two at once, and one of them serves the queue', async () => {
+    const [one, two, three, four] = await openMany(4);
+    for (const session of [one, two, three]) await session.enter();
+    await one.die(two);
+    await four.rows('BEGIN');
+    await four.rows(`SELECT pg_advisory_xact_lock(${NAME_LOCKS}, hashtext($1))`, [`${bucket}/key`]);
+    const burials = [two.bury(one.session), three.bury(one.session)];
+    const waiting = `SELECT FROM pg_locks WHERE classid = ${NAME_LOCKS} AND NOT granted`;
+    while ((await four.rows(waiting)).length < 2);
+    await four.rows('COMMIT');
+    await Promise.all(burials);
+    expect(await two.notes()).toEqual([granted(1)]);
+    expect(await three.notes()).toEqual([`b 1 ${two.session}`]);
   });
 
   test('is removed by bury_all(), as each session does that begins', async () => {
@@ -507,8 +551,8 @@ describe('a session that has died', () => {
   test('is neither a living one nor the own one', async () => {
     const [one, two] = await openMany(2);
     await one.enter();
-    expect(await two.bury(one.session)).toBe(-1);
-    expect(await one.bury(one.session)).toBe(-1);
+    expect(await two.bury(one.session)).toBeNull();
+    expect(await one.bury(one.session)).toBeNull();
     expect(await one.locked()).toEqual([1, 0]);
   });
 
@@ -540,10 +584,9 @@ describe('close', () => {
 
   test('grants none of the own requests', async () => {
     const [one, two] = await openMany(2);
-    await one.enter();
-    await one.enter();
+    await enterMany(one, 'key', 3_000);
     await two.enter();
-    expect(await one.call('close', bucket, one.session, one.epoch)).toBe(0);
+    expect(await one.call('close', bucket, one.session, one.epoch)).toBe(false);
     expect(await one.notes()).toEqual([]);
     expect(await two.notes()).toEqual([granted(1)]);
   });
@@ -1033,7 +1076,7 @@ describe('the schema', () => {
     expect(await two.note()).toEqual(granted(1));
     await two.die(one);
     expect(await one.enter()).toEqual([GRANTED, 2]);
-    expect(await one.bury(two.session)).toBe(0);
+    expect(await one.bury(two.session)).toBe(false);
     await one.close();
   });
 

@@ -152,7 +152,7 @@ class SqlSession {
   }
 
   async close() {
-    while ((await this.call('close', this.bucket, this.session, this.epoch)) > 0);
+    while (await this.call('close', this.bucket, this.session, this.epoch));
     await this.client.end();
   }
 

@@ -993,25 +993,41 @@ BEGIN
   RETURN to_json(answers);
 END $$;
 
--- Removes all rows of sessions, at most 50 names a call, and serves the queues. Returns how many
--- names are left.
+-- Removes the rows of sessions, the newest first: at most 50 names a call, and 2,000 rows if they
+-- have died. A session that lives would be granted the rows of a name that are left. Serves the
+-- queues of those names from which a row was deleted. Returns whether rows are left.
 CREATE OR REPLACE FUNCTION functions.remove(
   in_bucket text, in_sessions int[], own int, in_epoch bigint, in_died boolean
-) RETURNS int LANGUAGE plpgsql AS $$
+) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-  keys text[];
   request record;
-  left_over int;
+  last_session int;
+  last_number bigint;
+  keys text[] := '{}';
+  changed text[] := '{}';
+  changed_key text;
 BEGIN
-  SELECT array_agg(k.key) INTO keys FROM (
-    SELECT DISTINCT r.key FROM holdfast.requests r WHERE r.session = ANY (in_sessions) LIMIT 50
-  ) k;
+  FOR request IN
+    SELECT r.session, r.number, r.key FROM (
+      SELECT u.session FROM unnest(in_sessions) u (session) ORDER BY 1 DESC
+    ) s CROSS JOIN LATERAL (
+      SELECT o.* FROM holdfast.requests o WHERE o.session = s.session ORDER BY o.number DESC
+    ) r LIMIT CASE WHEN in_died THEN 2000 END
+  LOOP
+    IF request.key <> ALL (keys) THEN
+      EXIT WHEN cardinality(keys) = 50;
+      keys := keys || request.key;
+    END IF;
+    last_session := request.session;
+    last_number := request.number;
+  END LOOP;
   PERFORM functions.lock_names(in_bucket, keys);
   -- All are deleted before a queue is served: none of them is granted when another one leaves.
   FOR request IN
     WITH deleted AS (
       DELETE FROM holdfast.requests r
       WHERE r.session = ANY (in_sessions) AND r.key = ANY (keys)
+        AND (r.session, r.number) >= (last_session, CASE WHEN in_died THEN last_number ELSE 0 END)
       RETURNING r.key, r.ticket, r.session, r.number, r.mode, r.state, r.token, r.priority,
         r.overtakes
     )
@@ -1023,32 +1039,47 @@ BEGIN
       request.session, request.number, request.mode, request.token, request.priority,
       request.overtakes
     );
+    IF request.key IS DISTINCT FROM changed[cardinality(changed)] THEN
+      changed := changed || request.key;
+    END IF;
   END LOOP;
-  PERFORM functions.serve(in_bucket, k, own, in_epoch, 0, NULL, NULL) FROM unnest(keys) k;
+  FOREACH changed_key IN ARRAY changed LOOP
+    IF EXISTS (
+      SELECT FROM (
+        SELECT r.session FROM holdfast.requests r
+        WHERE r.bucket = in_bucket AND r.key = changed_key AND r.state = 'w'
+        ORDER BY r.ticket LIMIT 1
+      ) f WHERE f.session = ANY (in_sessions)
+    ) THEN
+      -- The call that deletes that row serves the queue; serve() would delete all rows behind it.
+      PERFORM functions.report_waiting(in_bucket, changed_key, 0);
+    ELSE
+      PERFORM functions.serve(in_bucket, changed_key, own, in_epoch, 0, NULL, NULL);
+    END IF;
+  END LOOP;
 
-  SELECT count(DISTINCT r.key) INTO left_over FROM holdfast.requests r
-  WHERE r.session = ANY (in_sessions);
-  IF left_over = 0 THEN
-    DELETE FROM holdfast.watchers w WHERE (w.bucket, w.session) IN (
-      SELECT o.bucket, o.session FROM holdfast.watchers o
-      WHERE o.session = ANY (in_sessions) FOR UPDATE SKIP LOCKED
-    );
-    DELETE FROM holdfast.sessions s WHERE s.session IN (
-      SELECT o.session FROM holdfast.sessions o
-      WHERE o.session = ANY (in_sessions) FOR UPDATE SKIP LOCKED
-    );
+  IF EXISTS (SELECT FROM holdfast.requests r WHERE r.session = ANY (in_sessions)) THEN
+    RETURN true;
   END IF;
-  RETURN left_over;
+  DELETE FROM holdfast.watchers w WHERE (w.bucket, w.session) IN (
+    SELECT o.bucket, o.session FROM holdfast.watchers o
+    WHERE o.session = ANY (in_sessions) FOR UPDATE SKIP LOCKED
+  );
+  DELETE FROM holdfast.sessions s WHERE s.session IN (
+    SELECT o.session FROM holdfast.sessions o
+    WHERE o.session = ANY (in_sessions) FOR UPDATE SKIP LOCKED
+  );
+  RETURN false;
 END $$;
 
--- Removes the requests of a session that has died, at most 50 names a call. Returns how many names
--- are left, or -1: the session lives.
+-- Removes requests of a session that has died, the next ones in the next call. Returns whether rows
+-- are left, or null: the session lives.
 CREATE OR REPLACE FUNCTION functions.bury(
   in_bucket text, in_session int, own int, in_epoch bigint
-) RETURNS int LANGUAGE plpgsql AS $$
+) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF functions.alive(in_session, own) THEN
-    RETURN -1;
+    RETURN NULL;
   END IF;
   RETURN functions.remove(in_bucket, ARRAY[in_session], own, in_epoch, true);
 END $$;
@@ -1126,17 +1157,17 @@ BEGIN
   END IF;
 END $$;
 
--- Ends the own session, at most 50 names a call. Returns how many names are left; at 0 the session
+-- Ends the own session, at most 50 names a call. Returns whether rows are left; if not, the session
 -- is over.
-CREATE OR REPLACE FUNCTION functions.close(in_bucket text, own int, in_epoch bigint) RETURNS int
-LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION functions.close(in_bucket text, own int, in_epoch bigint)
+RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-  left_over int := functions.remove(in_bucket, ARRAY[own], own, in_epoch, false);
+  has_rows boolean := functions.remove(in_bucket, ARRAY[own], own, in_epoch, false);
 BEGIN
-  IF left_over = 0 THEN
+  IF NOT has_rows THEN
     PERFORM pg_advisory_unlock(1212368708, own);
   END IF;
-  RETURN left_over;
+  RETURN has_rows;
 END $$;
 
 -- Enforces the hold limits of a name and deletes its holders that have died. Returns the

@@ -293,8 +293,8 @@ class PostgresSession {
   async close() {
     try {
       if (this.#session !== 0 && !this.isOver) {
-        for (let left = 1; left > 0;) {
-          [[left]] = await this.#query(`SELECT ${FUNCTIONS}.close($1, $2, $3)`, this.#own);
+        for (let hasRows = true; hasRows;) {
+          [[hasRows]] = await this.#query(`SELECT ${FUNCTIONS}.close($1, $2, $3)`, this.#own);
         }
       }
     } catch {
@@ -791,8 +791,8 @@ class PostgresSession {
     }
     const [bucket, own, epoch] = this.#own;
     try {
-      for (let left = 1; left > 0;) {
-        [[left]] = await this.#query(BURY, [bucket, session, own, epoch]);
+      for (let hasRows = true; hasRows;) {
+        [[hasRows]] = await this.#query(BURY, [bucket, session, own, epoch]);
       }
     } catch {
       // The sweep finds it again.
