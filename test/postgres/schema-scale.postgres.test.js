@@ -48,12 +48,12 @@ const ENTRIES = `
   WHERE indrelid = 'holdfast.requests'::regclass`;
 
 /** The entries of indexes of requests that a call read. @param {string} call */
-async function entriesOf(call) {
-  await one.rows('BEGIN');
-  const [before] = await one.rows(ENTRIES);
-  await one.rows(`SELECT ${FUNCTIONS}.${call}`);
-  const [after] = await one.rows(ENTRIES);
-  await one.rows('COMMIT');
+async function entriesOf(call, session = one) {
+  await session.rows('BEGIN');
+  const [before] = await session.rows(ENTRIES);
+  await session.rows(`SELECT ${FUNCTIONS}.${call}`);
+  const [after] = await session.rows(ENTRIES);
+  await session.rows('COMMIT');
   return after.entries - before.entries;
 }
 
@@ -214,13 +214,13 @@ test('to abort does not depend on how many requests of the holder wait', async (
 });
 
 /** Locks a name so often, in two transactions each. */
-const lockMany = (key, first, count) =>
-  one.rows(`DO $$ BEGIN
+const lockMany = (key, first, count, session = one) =>
+  session.rows(`DO $$ BEGIN
     FOR number IN ${first} .. ${first + count - 1} LOOP
-      PERFORM ${FUNCTIONS}.enter('bucket', '${key}', ${own()}, number, 'x', false, ${ANY_NUMBER},
-        0, 0, '');
+      PERFORM ${FUNCTIONS}.enter('bucket', '${key}', ${own(session)}, number, 'x', false,
+        ${ANY_NUMBER}, 0, 0, '');
       COMMIT;
-      PERFORM ${FUNCTIONS}.leave('bucket', '${key}', ${own()}, number, '');
+      PERFORM ${FUNCTIONS}.leave('bucket', '${key}', ${own(session)}, number, '');
       COMMIT;
     END LOOP;
   END $$`);
@@ -346,4 +346,22 @@ test('a call that buries 50 names does not depend on how many names there are', 
   const few = await entriesOfBury(2 * FEW);
   const many = await entriesOfBury(MANY);
   expect(many).toBeLessThan(few * TIMES);
+});
+
+test('the sweep does not depend on how many requests of the session have ended', async () => {
+  const reader = await beginLong();
+  const other = await SqlSession.open(server);
+  await one.enterAs(27_000_000, { key: 'swept' });
+  const entriesOfSweep = async (number) => {
+    await other.enterAs(number, { key: 'swept' });
+    const entries = await entriesOf(`overdue('bucket', ${other.session}, ${number})`, other);
+    await other.leave(number, { key: 'swept' });
+    return entries;
+  };
+  const fresh = await entriesOfSweep(1);
+  await lockMany('of the sweeper', 2, MANY / 5, other);
+  const used = await entriesOfSweep(MANY);
+  await reader.end();
+  await other.close();
+  expect(used).toBeLessThan(fresh * TIMES);
 });

@@ -1184,15 +1184,16 @@ END $$;
 -- sessions of holders and of the row directly ahead that have died, for bury(); and, without a
 -- session, for expire(): the names of which a hold limit has passed, or that have no holder. So the
 -- row behind a watcher that has died finds it. Of each lock that it watches: the session of the
--- first row with the priority that it was notified of, if that has died.
-CREATE OR REPLACE FUNCTION functions.overdue(in_bucket text, own int)
+-- first row with the priority that it was notified of, if that has died. in_first: the smallest
+-- number of those requests; the search passes the requests since then that have ended.
+CREATE OR REPLACE FUNCTION functions.overdue(in_bucket text, own int, in_first bigint DEFAULT 0)
 RETURNS TABLE (key text, session int) LANGUAGE plpgsql AS $$
 BEGIN
   RETURN QUERY SELECT DISTINCT d.key, CASE WHEN NOT d.lives THEN d.session END FROM (
     SELECT w.key, r.session, r.hold_until, functions.alive(r.session, own) AS lives
     FROM (
       SELECT o.key, min(o.ticket) AS ticket, min(o.floor) AS floor FROM holdfast.requests o
-      WHERE o.session = own AND o.state = 'w' GROUP BY o.key
+      WHERE o.session = own AND o.number >= in_first AND o.state = 'w' GROUP BY o.key
     ) w CROSS JOIN LATERAL (
       (
         SELECT a.session, a.hold_until FROM holdfast.requests a
@@ -1221,7 +1222,7 @@ BEGIN
         AND w.priority = h.watched
       ORDER BY w.ticket LIMIT 1
     ) r
-    WHERE h.session = own AND h.state = 'h' AND h.watched >= 0
+    WHERE h.session = own AND h.number >= in_first AND h.state = 'h' AND h.watched >= 0
   ) d WHERE NOT d.lives OR d.hold_until <= clock_timestamp();
 END $$;
 

@@ -56,7 +56,7 @@ const PING = planned(
   `SELECT session FROM holdfast.sessions
   WHERE session = $1 AND ${FUNCTIONS}.alive(session, session)`,
 );
-const OVERDUE = planned('overdue', `SELECT key, session FROM ${FUNCTIONS}.overdue($1, $2)`);
+const OVERDUE = planned('overdue', `SELECT key, session FROM ${FUNCTIONS}.overdue($1, $2, $3)`);
 /** The sessions of the bucket that have died. */
 const DEAD_SESSIONS = planned(
   'dead_sessions',
@@ -807,15 +807,18 @@ class PostgresSession {
   }
 
   async #sweepOnce() {
-    const isWatching = this.#watches.size > 0;
-    const entries = [...this.#entries.values()];
-    const isWaiting = (/** @type {Entry} */ it) => it.isAnswered && !it.isHeld;
-    const isConcerned = entries.some((it) => isWaiting(it) || (it.waiting ?? -1) >= 0);
-    if (!isWatching && !isConcerned) return;
+    let first = Infinity;
+    for (const { number, isAnswered, isHeld, waiting = -1 } of this.#entries.values()) {
+      const isWaiting = isAnswered && !isHeld;
+      if (isWaiting || waiting >= 0) first = Math.min(first, number);
+    }
     const [bucket, own] = this.#own;
-    const queries = [...(isWatching ? [DEAD_SESSIONS] : []), ...(isConcerned ? [OVERDUE] : [])];
-    for (const query of queries) {
-      for (const [key, session] of await this.#query(query, [bucket, own]).catch(() => [])) {
+    /** @type {[Query, unknown[]][]} */
+    const queries = [];
+    if (this.#watches.size > 0) queries.push([DEAD_SESSIONS, [bucket, own]]);
+    if (first < Infinity) queries.push([OVERDUE, [bucket, own, first]]);
+    for (const [query, values] of queries) {
+      for (const [key, session] of await this.#query(query, values).catch(() => [])) {
         if (session === null) this.#expireAfter(key, 0);
         else await this.#bury(session);
       }
