@@ -4,6 +4,9 @@ const { fork } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
 const { openPostgresBackend } = require('../../lib/backends/postgres/backend.js');
+const { toPostgresOptions } = require('../../lib/backends/postgres/postgres-options.js');
+const { PostgresSession } = require('../../lib/backends/postgres/session.js');
+const { RemoteRequest } = require('../../lib/backends/remote/lock-session.js');
 const { TaskController, openLockManager } = require('../../lib/index.js');
 const { PostgresServer } = require('../support/postgres-server.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
@@ -370,6 +373,36 @@ describe('a call that waits in the server', () => {
     expect(await backend.status()).toMatchObject({ lost: 0, sessions: 1 });
     expect(held.signal.aborted).toBe(false);
   });
+});
+
+test('a session that is lost reports no grant, though its connection still stands', async () => {
+  const held = await open().locks.acquire('a');
+  const { options } = toPostgresOptions(await openGate(), {});
+  const agent = { clientId: 'a', pid: 1, threadId: 0, host: 'a', pidNamespace: '' };
+  const host = { onExtended() {}, onGranted: jest.fn() };
+  const session = new PostgresSession(options, agent, host);
+  await session.open();
+  const queued = new Promise((resolve) => (host.onQueued = resolve));
+  const lost = new Promise((resolve) => (host.onSessionLost = resolve));
+  session.enter(
+    new RemoteRequest({ number: 1, name: 'a', mode: 'exclusive', steal: false, since: 0 }),
+  );
+  await queued;
+  const client = await server.connect();
+  const number = Number(session.status.session);
+  await client.query('DELETE FROM holdfast.sessions WHERE session = $1', [number]);
+  await client.end();
+  await lost;
+  const arrived = new Promise((resolve) => {
+    gate.change = (data, isOfServer) => {
+      if (isOfServer && data.includes('\0g 1 ')) setImmediate(() => setImmediate(resolve));
+      return data;
+    };
+  });
+  held.release();
+  await arrived;
+  expect(host.onGranted).not.toHaveBeenCalled();
+  await session.close();
 });
 
 test('a lock that is released leaves no timer of its hold limit', async () => {

@@ -858,6 +858,7 @@ class PostgresSession {
    * @param {() => void} action
    */
   #whenValid(action) {
+    if (this.isOver) return;
     const isValid = steadyNow() < this.#validUntil;
     if (isValid && this.#late.length === 0) {
       action();
