@@ -31,6 +31,9 @@ const SET_LIMITS = `
   FROM json_each_text($1) wanted (name, setting)
   WHERE EXISTS (SELECT FROM pg_settings s WHERE s.name = wanted.name)`;
 
+/** The longest wait for a silent host, before the next one: a TTL may be much longer. */
+const MAX_CONNECT_MS = 10_000;
+
 /** A client whose machine is silent counts its session as lost before this part of the TTL. */
 const SILENT_PART = 0.95;
 
@@ -180,10 +183,10 @@ async function prepare(client, options, other) {
  */
 async function connectTo(options, config, onEnd) {
   const { Client } = loadPg();
-  const { ttlMs } = options;
+  const limitMs = Math.min(options.ttlMs, MAX_CONNECT_MS);
   const settings = {
     application_name: 'holdfast',
-    connectionTimeoutMillis: ttlMs,
+    connectionTimeoutMillis: limitMs,
     keepAlive: true,
     ...config,
   };
@@ -191,8 +194,8 @@ async function connectTo(options, config, onEnd) {
   client.on('error', () => {}); // the end follows
   try {
     await client.connect();
-    const other = new Client({ ...settings, query_timeout: ttlMs });
-    await answerWithin(2 * ttlMs, client, () => prepare(client, options, other));
+    const other = new Client({ ...settings, query_timeout: limitMs });
+    await answerWithin(2 * limitMs, client, () => prepare(client, options, other));
     client.on('end', onEnd);
     return client;
   } catch (error) {
