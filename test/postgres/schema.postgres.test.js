@@ -548,6 +548,23 @@ describe('a session that has died', () => {
     expect(await two.notes()).toEqual([granted(1)]);
   });
 
+  test('is removed with its bucket by sessions of other buckets', async () => {
+    const [one, two] = [await open(), await open({ bucket: `${bucket} of another` })];
+    await one.enter();
+    await one.die(two);
+    const [{ count }] = await two.rows(
+      'SELECT count(DISTINCT bucket)::int FROM holdfast.sessions WHERE bucket <> $1',
+      [two.bucket],
+    );
+    for (let call = 0; call < count; call += 1) {
+      await two.call('bury_all', two.bucket, two.session, two.epoch);
+    }
+    for (const table of ['sessions', 'requests']) {
+      const text = `SELECT FROM holdfast.${table} WHERE bucket = $1`;
+      expect(await two.rows(text, [bucket])).toEqual([]);
+    }
+  });
+
   test('is neither a living one nor the own one', async () => {
     const [one, two] = await openMany(2);
     await one.enter();

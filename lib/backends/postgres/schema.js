@@ -1142,18 +1142,29 @@ BEGIN
   VALUES (open.session, in_bucket, in_agent);
 END $$;
 
--- Removes sessions of the bucket that have died: at most 50 names, the next ones in the next call.
--- Not a part of open(), whose commit may have to wait for a standby, under the locks of the names.
+-- Removes sessions of the bucket that have died, or else those of one other bucket, which may stay
+-- closed for ever: as many names and rows as remove(), the next ones in the next call. Not a part
+-- of open(), whose commit may have to wait for a standby, under the locks of the names.
 CREATE OR REPLACE FUNCTION functions.bury_all(in_bucket text, own int, in_epoch bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  dead int[] := ARRAY(
-    SELECT s.session FROM holdfast.sessions s
-    WHERE s.bucket = in_bucket AND NOT functions.alive(s.session, own) LIMIT 50
-  );
+  of_bucket text;
 BEGIN
-  IF cardinality(dead) > 0 THEN
-    PERFORM functions.remove(in_bucket, dead, own, in_epoch, true);
+  SELECT s.bucket INTO of_bucket FROM holdfast.sessions s
+  WHERE s.bucket = in_bucket AND NOT functions.alive(s.session, own) LIMIT 1;
+  IF NOT FOUND THEN
+    SELECT s.bucket INTO of_bucket FROM holdfast.sessions s
+    WHERE s.bucket <> in_bucket AND NOT functions.alive(s.session, own) LIMIT 1;
+  END IF;
+  IF FOUND THEN
+    PERFORM functions.remove(
+      of_bucket,
+      ARRAY(
+        SELECT s.session FROM holdfast.sessions s
+        WHERE s.bucket = of_bucket AND NOT functions.alive(s.session, own) LIMIT 50
+      ),
+      own, in_epoch, true
+    );
   END IF;
 END $$;
 

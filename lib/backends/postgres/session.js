@@ -57,11 +57,11 @@ const PING = planned(
   WHERE session = $1 AND ${FUNCTIONS}.alive(session, session)`,
 );
 const OVERDUE = planned('overdue', `SELECT key, session FROM ${FUNCTIONS}.overdue($1, $2, $3)`);
-/** The sessions of the bucket that have died. */
+/** Sessions of the bucket that have died. The limit bounds the locks that alive() takes. */
 const DEAD_SESSIONS = planned(
   'dead_sessions',
   `SELECT NULL, session FROM holdfast.sessions
-  WHERE bucket = $1 AND NOT ${FUNCTIONS}.alive(session, $2)`,
+  WHERE bucket = $1 AND NOT ${FUNCTIONS}.alive(session, $2) LIMIT 50`,
 );
 /** All of a name. */
 const QUEUE = `
