@@ -63,10 +63,12 @@ const DEAD_SESSIONS = planned(
   `SELECT NULL, session FROM holdfast.sessions
   WHERE bucket = $1 AND NOT ${FUNCTIONS}.alive(session, $2) LIMIT 50`,
 );
-/** All of a name. */
+/** Of a name, up to a request, which is the last one. */
 const QUEUE = `
   SELECT session, number::float8, mode, state, max_shared FROM holdfast.requests
-  WHERE bucket = $1 AND key = $2 AND state <> 'g' ORDER BY ticket`;
+  WHERE bucket = $1 AND key = $2 AND state <> 'g' AND ticket <= (
+    SELECT ticket FROM holdfast.requests WHERE session = $3 AND number = $4 AND state = 'w'
+  ) ORDER BY ticket`;
 
 /** By their numbers in the tables. @type {TaskPriority[]} */
 const PRIORITIES = ['background', 'user-visible', 'user-blocking'];
@@ -479,13 +481,10 @@ class PostgresSession {
   async wouldSelfDeadlock(request, own) {
     const isOf = new Set(own.map(({ session, number }) => `${session} ${number}`));
     const [bucket, session] = this.#own;
-    const rows = await this.#query(QUEUE, [bucket, toKey(request.name)]);
-    const position = rows.findIndex(
-      ([of, number, , state]) => of === session && number === request.number && state === 'w',
-    );
-    if (position < 0) return false;
-    const path = new WaitPath(toWaited(rows[position]));
-    const ahead = rows.slice(0, position).reverse();
+    const values = [bucket, toKey(request.name), session, request.number];
+    const [last, ...ahead] = (await this.#query(QUEUE, values)).reverse();
+    if (last === undefined) return false;
+    const path = new WaitPath(toWaited(last));
     return ahead.some((row) =>
       path.isStoppedBy(toWaited(row), isOf.has(`${this.#idOf(row[0])} ${row[1]}`)),
     );
