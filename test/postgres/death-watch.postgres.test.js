@@ -4,7 +4,9 @@ const { DeathWatch } = require('../../lib/backends/postgres/death-watch.js');
 const { toPostgresOptions } = require('../../lib/backends/postgres/postgres-options.js');
 const { ensureSchema } = require('../../lib/backends/postgres/schema.js');
 const { PostgresServer } = require('../support/postgres-server.js');
+const { sleepFor } = require('../support/sleep-for.js');
 const { SqlSession } = require('../support/sql-session.js');
+const { TcpGate } = require('../support/tcp-gate.js');
 
 const LONG_MS = 60_000;
 /** The calls of the second connections that wait for a session. */
@@ -32,8 +34,8 @@ beforeEach(async () => {
 });
 afterEach(() => watch.close());
 
-function open(idleMs, maxWaitMs) {
-  const { options } = toPostgresOptions(server.url(), {});
+function open(idleMs, maxWaitMs, url = server.url()) {
+  const { options } = toPostgresOptions(url, {});
   ended = new Promise((resolve) => {
     watch = new DeathWatch(options, cancel, resolve, { idleMs, maxWaitMs });
   });
@@ -97,4 +99,26 @@ test('a connection that waits for nothing is closed, and opened again', async ()
   await until(WAITS, 1);
   holder.breakOff();
   expect(await ended).toBe(holder.session);
+});
+
+test('a connection that opens when nothing is waited for any more is closed', async () => {
+  const gate = new TcpGate(server.endpoint);
+  await gate.open();
+  open(1, LONG_MS, server.url().replace(server.endpoint, gate.endpoint));
+  const called = new Promise((resolve) => {
+    gate.change = (data) => {
+      gate.shutAnswers();
+      resolve();
+      return data;
+    };
+  });
+  watch.target = holder.session;
+  await called;
+  watch.target = 0;
+  await until(CONNECTIONS, 1);
+  await sleepFor(20); // the idle time has passed
+  gate.change = (data) => data;
+  gate.unshut();
+  await until(CONNECTIONS, 0);
+  await gate.close();
 });

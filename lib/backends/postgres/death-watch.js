@@ -66,8 +66,12 @@ class DeathWatch {
   set target(session) {
     if (session === this.#target || this.#isClosed) return;
     this.#target = session;
+    this.#setTimer();
+  }
+
+  #setTimer() {
     clearTimeout(this.#timer);
-    const isIdle = session === 0;
+    const isIdle = this.#target === 0;
     const act = () => (isIdle ? this.#leave() : this.#begin());
     this.#timer = setTimeout(act, isIdle ? this.#idleMs : DELAY_MS).unref();
   }
@@ -118,6 +122,7 @@ class DeathWatch {
       }
     }
     this.#isRunning = false;
+    if (!this.#isClosed) this.#setTimer(); // the connection may have opened late
   }
 
   async #connect() {
