@@ -118,6 +118,22 @@ describe('enter', () => {
   });
 });
 
+test('maxPending checks which waiting sessions live only if there are enough', async () => {
+  const [one, two, three, four] = await openMany(4);
+  for (const session of [one, two, three]) await session.enter();
+  await three.die(one);
+  await four.rows('BEGIN');
+  const checks = async (maxPending) => {
+    const [answer] = await four.enter({ maxPending });
+    const text = `SELECT FROM pg_locks WHERE classid = ${SESSION_LOCKS} AND objid = $1`;
+    return [answer, (await four.rows(text, [three.session])).length];
+  };
+  expect(await checks(3)).toEqual(['w 0', 0]);
+  expect(await checks(3)).toEqual(['w 0', 1]);
+  expect(await checks(3)).toEqual(['m', 1]);
+  await four.rows('ROLLBACK');
+});
+
 test('a request may have a number above 2^31', async () => {
   const [one, two] = await openMany(2);
   const number = 2 ** 31 + 1;
