@@ -44,7 +44,8 @@ const { createHash } = require('node:crypto');
 //     calls bury(). So it does not matter at which moment the blocker dies: also if it dies between
 //     the check and the commit of its grant, or with a notification on its way. A session may watch
 //     without need, or longer than needed: bury() checks. The other deaths of a name - of another
-//     holder, of the watcher, of both - are found by the sweep of each session that waits for it.
+//     holder, of the watcher, of both, of the blocker if the session watches another one - are
+//     found by the sweep of each session that waits for it.
 //  7. Tokens rise with the grants of a name. A token is epoch * 2^32 + counter; the counter is read
 //     under the lock of the name. The epoch is decided once in the life of the unlogged tables,
 //     which a crash and a fail-over empty: above every earlier epoch, not below the seconds since
@@ -1146,9 +1147,9 @@ BEGIN
   VALUES (open.session, in_bucket, in_agent);
 END $$;
 
--- Removes sessions of the bucket that have died, or else those of one other bucket, which may stay
--- closed for ever: as many names and rows as remove(), the next ones in the next call. Not a part
--- of open(), whose commit may have to wait for a standby, under the locks of the names.
+-- Removes dead sessions of the bucket, or else of one other bucket, which may stay closed for ever:
+-- as many names and rows as remove(), the next ones in the next call. Not a part of open(), whose
+-- commit may have to wait for a standby, under the locks of the names.
 CREATE OR REPLACE FUNCTION functions.bury_all(in_bucket text, own int, in_epoch bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
