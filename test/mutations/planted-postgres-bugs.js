@@ -46,8 +46,8 @@ const POSTGRES_BUGS = [
   {
     name: 'garbage on the channel of events ends the thread',
     file: 'lib/backends/postgres/session.js',
-    from: 'this.#onEvent(payload).catch(() => this.#noteLostEvent());',
-    to: 'this.#onEvent(payload);',
+    from: 'this.#noteLostEvent(); // a role with',
+    to: 'throw new Error("garbage"); // a role with',
     tests: [ACCESS],
   },
   {

@@ -1,5 +1,7 @@
 'use strict';
 
+const { randomUUID } = require('node:crypto');
+const { escape, toAscii, toKey } = require('../../lib/backends/postgres/names.js');
 const {
   ensureSchema,
   FUNCTION_TEXT,
@@ -9,6 +11,7 @@ const {
   SCRIPT,
   VERSION,
 } = require('../../lib/backends/postgres/schema.js');
+const { fromSessionInfo } = require('../../lib/backends/remote/session-info.js');
 const { PostgresServer } = require('../support/postgres-server.js');
 const { ANY_NUMBER, SESSION_LOCKS, SqlSession } = require('../support/sql-session.js');
 
@@ -938,15 +941,22 @@ describe('events', () => {
     expect(await typesOf(watcher)).toEqual(['granted 1', 'queued 2', 'released 1', 'granted 2']);
   });
 
-  test('that are too long are read by their number', async () => {
-    const watcher = await openWatcher();
-    const agent = 'ä'.repeat(5_000);
-    const one = await open({ agent });
-    await one.enter();
-    const [note] = await watcher.notes();
-    expect(note).toMatch(/^@\d+$/);
-    expect(JSON.parse(await watcher.call('event', note.slice(1)))).toMatchObject({ agent });
-  });
+  // The longest names of machines have 255 bytes.
+  test.each(['\u0001', '"', '\\', '\ud800', 'ä'])(
+    'of the longest texts of %j are sent',
+    async (unit) => {
+      const watcher = await openWatcher();
+      const ids = { clientId: randomUUID(), pid: 2 ** 31, threadId: 2 ** 31 };
+      const host = unit.repeat(255);
+      const agent = toAscii(fromSessionInfo({ ...ids, host, pidNamespace: `pid:[${2 ** 32}]` }));
+      const one = await open({ agent });
+      const keys = [unit.repeat(1_800 / escape(unit).length), unit.repeat(2_000)].map(toKey);
+      for (const key of keys)
+        await one.enterAs(Number.MAX_SAFE_INTEGER - keys.indexOf(key), { key });
+      const events = (await watcher.notes()).map((note) => JSON.parse(note));
+      expect(events).toMatchObject(keys.map((key) => ({ key, agent })));
+    },
+  );
 
   test('are not sent without a watcher that lives', async () => {
     const watcher = await openWatcher();
@@ -1013,15 +1023,15 @@ describe('inspect', () => {
   });
 });
 
-test('locked() reads one moment: a hand-off meanwhile does not hide the holders', async () => {
+test('holders() reads one moment: a hand-off meanwhile does not hide the holders', async () => {
   const [holder, next, reader, admin] = await openMany(4);
   await holder.enter();
   await next.enter();
   await admin.rows('BEGIN');
-  await admin.rows('LOCK TABLE holdfast.sessions'); // locked() waits for it, a hand-off does not
+  await admin.rows('LOCK TABLE holdfast.sessions'); // holders() waits for it, a hand-off does not
   const found = reader.locked();
   const waiting = `
-    SELECT FROM pg_stat_activity WHERE query LIKE '%.locked(%' AND wait_event_type = 'Lock'`;
+    SELECT FROM pg_stat_activity WHERE query LIKE '%.holders(%' AND wait_event_type = 'Lock'`;
   while ((await next.rows(waiting)).length === 0);
   await holder.leave(1);
   await admin.rows('COMMIT');

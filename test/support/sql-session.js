@@ -134,7 +134,10 @@ class SqlSession {
   }
 
   async locked(key = 'key') {
-    const text = `SELECT * FROM ${this.functions}.locked($1, $2, $3)`;
+    const text = `
+      SELECT count(*) FILTER (WHERE mode = 'x')::int AS exclusive,
+        count(*) FILTER (WHERE mode = 's')::int AS shared
+      FROM ${this.functions}.holders($1, $2, $3, NULL)`;
     const [{ exclusive, shared }] = await this.rows(text, [this.bucket, key, this.session]);
     return [exclusive, shared];
   }

@@ -83,7 +83,8 @@ const { createHash } = require('node:crypto');
 //                               limit, or nothing
 //
 // Events of a bucket, if a session watches it: on `holdfast_<channels>_w_<16 digits of the bucket's
-// md5>`, as JSON, or as @<id> if it is too long: then event(id) returns it.
+// md5>`, as JSON. A key, whose escapes are escaped there, takes at most 3,600 bytes, an agent about
+// 2,000: so an event is shorter than a notification may be.
 
 /** Of the tables and of these invariants: all programs need the same one. */
 const VERSION = 6;
@@ -166,7 +167,7 @@ CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.watchers (
   PRIMARY KEY (bucket, session)
 );
 
--- Events that are too long for a notification, for a minute.
+-- Not in use: it goes with the next version.
 CREATE UNLOGGED TABLE IF NOT EXISTS holdfast.events (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   made timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -215,9 +216,6 @@ CREATE OR REPLACE FUNCTION functions.emit(
   in_session int, in_number bigint, in_mode "char", in_token bigint,
   in_priority smallint, in_overtakes smallint
 ) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  payload text;
-  event_id bigint;
 BEGIN
   IF NOT EXISTS (
     SELECT FROM holdfast.watchers w
@@ -225,23 +223,16 @@ BEGIN
   ) THEN
     RETURN;
   END IF;
-  payload := json_build_object(
-    'type', in_type, 'key', in_key, 'session', in_session, 'number', in_number,
-    'mode', in_mode, 'token', in_token::text,
-    'priority', in_priority, 'overtakes', in_overtakes,
-    'time', extract(epoch FROM clock_timestamp()) * 1000,
-    'agent', (SELECT s.agent FROM holdfast.sessions s WHERE s.session = in_session)
+  PERFORM pg_notify(
+    functions.channel('w_' || left(md5(in_bucket), 16)),
+    json_build_object(
+      'type', in_type, 'key', in_key, 'session', in_session, 'number', in_number,
+      'mode', in_mode, 'token', in_token::text,
+      'priority', in_priority, 'overtakes', in_overtakes,
+      'time', extract(epoch FROM clock_timestamp()) * 1000,
+      'agent', (SELECT s.agent FROM holdfast.sessions s WHERE s.session = in_session)
+    )::text
   );
-  IF octet_length(payload) > 7900 THEN
-    DELETE FROM holdfast.events e WHERE e.id IN (
-      SELECT o.id FROM holdfast.events o
-      WHERE o.made < clock_timestamp() - interval '1 minute'
-      FOR UPDATE SKIP LOCKED
-    );
-    INSERT INTO holdfast.events (event) VALUES (payload) RETURNING id INTO event_id;
-    payload := '@' || event_id;
-  END IF;
-  PERFORM pg_notify(functions.channel('w_' || left(md5(in_bucket), 16)), payload);
 END $$;
 
 -- Whether a request may go ahead of another waiting one, the other_ one (invariant 10).
@@ -1266,14 +1257,6 @@ BEGIN
     ORDER BY r.token LIMIT in_max;
 END $$;
 
--- How many hold a name's lock.
-CREATE OR REPLACE FUNCTION functions.locked(
-  in_bucket text, in_key text, own int, OUT exclusive int, OUT shared int
-) LANGUAGE sql AS $$
-  SELECT count(*) FILTER (WHERE h.mode = 'x')::int, count(*) FILTER (WHERE h.mode = 's')::int
-  FROM functions.holders(in_bucket, in_key, own, NULL) h
-$$;
-
 -- All requests of a bucket at one moment: the held ones in the order of their grants, the waiting
 -- ones in the order of their queues. Lost, expired and dead ones are left out.
 CREATE OR REPLACE FUNCTION functions.inspect(in_bucket text, own int)
@@ -1305,11 +1288,6 @@ $$;
 CREATE OR REPLACE FUNCTION functions.unwatch(in_bucket text, own int) RETURNS void
 LANGUAGE sql AS $$
   DELETE FROM holdfast.watchers w WHERE w.bucket = in_bucket AND w.session = own
-$$;
-
--- An event that was too long for its notification; null if it is older than a minute.
-CREATE OR REPLACE FUNCTION functions.event(in_id bigint) RETURNS text LANGUAGE sql AS $$
-  SELECT e.event FROM holdfast.events e WHERE e.id = in_id
 $$;
 `;
 

@@ -49,7 +49,12 @@ const OPERATIONS = { e: ENTER, l: LEAVE, p: CHANGE_PRIORITY, x: EXPIRE };
 const STEP = planned('step', `SELECT ${FUNCTIONS}.step($1, $2, $3, $4)`);
 const BURY = planned('bury', `SELECT ${FUNCTIONS}.bury($1, $2, $3, $4)`);
 const CONTENTION = planned('contention', `SELECT ${FUNCTIONS}.watch_contention($1, $2, $3, $4)`);
-const LOCKED = planned('locked', `SELECT exclusive, shared FROM ${FUNCTIONS}.locked($1, $2, $3)`);
+/** How many hold a name's lock. */
+const LOCKED = planned(
+  'locked',
+  `SELECT count(*) FILTER (WHERE mode = 'x')::int, count(*) FILTER (WHERE mode = 's')::int
+  FROM ${FUNCTIONS}.holders($1, $2, $3, NULL)`,
+);
 /** It needs the tables, the functions, and the rights on them. */
 const PING = planned(
   'ping',
@@ -181,8 +186,6 @@ class PostgresSession {
   #deaths;
   /** @type {Map<number, { name: string | undefined, lost: number }>} */
   #watches = new Map();
-  /** They are reported in their order, and a long one is read first. */
-  #events = Promise.resolve();
   /** @type {NodeJS.Timeout[]} */
   #timers = [];
   #validUntil = 0;
@@ -870,9 +873,11 @@ class PostgresSession {
   /** @param {{ channel: string, payload: string }} notification */
   #onNotification({ channel, payload }) {
     if (channel === this.#eventChannel) {
-      // A role with rights on the tables may send anything.
-      const report = () => this.#onEvent(payload).catch(() => this.#noteLostEvent());
-      this.#events = this.#events.then(report);
+      try {
+        this.#onEvent(payload);
+      } catch {
+        this.#noteLostEvent(); // a role with rights on the tables may send anything
+      }
       return;
     }
     const [what, number, value, ms] = payload.split(' ');
@@ -885,13 +890,9 @@ class PostgresSession {
   }
 
   /** @param {string} payload */
-  async #onEvent(payload) {
-    let text = payload;
-    if (payload.startsWith('@')) {
-      [[text]] = await this.#query(`SELECT ${FUNCTIONS}.event($1)`, [payload.slice(1)]);
-    }
-    const { type, key, number, mode, token, time, agent, priority, overtakes } = JSON.parse(text);
-    if (this.isOver) return; // its watches continue in the next session
+  #onEvent(payload) {
+    const { type, key, number, mode, token, time, agent, priority, overtakes } =
+      JSON.parse(payload);
     const name = toName(key);
     for (const [id, watch] of this.#watches) {
       if (watch.name !== undefined && watch.name !== name && toKey(watch.name) !== key) continue;
