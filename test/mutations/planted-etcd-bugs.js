@@ -1,6 +1,7 @@
 'use strict';
 
-// Mistakes in the rules of locks in etcd, and in their hand-off between sessions. The tests need no cluster.
+// Mistakes in the rules of locks in etcd, and in the hand-off between its sessions. The tests need
+// no cluster.
 
 const tests = ['test/etcd/name-lock.test.js'];
 const file = 'lib/backends/etcd/name-lock.js';
