@@ -717,10 +717,16 @@ describe('the number of a session', () => {
     const [one, two] = await openMany(2);
     await one.enter();
     await one.die(two);
-    const other = await open({ bucket: `${bucket} too` }); // which removes nothing of this bucket
+    const clients = await Promise.all([server.connect(), server.connect()]);
+    // Without bury_all(), which would remove the rows.
+    const [other, next] = clients.map((client) => async () => {
+      const { rows } = await client.query(`SELECT session FROM ${FUNCTIONS}.open('', '', 0)`);
+      return rows[0].session;
+    });
+    const taken = await other();
     await two.client.query(`SELECT setval('holdfast.session_numbers', $1, false)`, [one.session]);
-    const next = await open({ bucket: `${bucket} too` });
-    expect(next.session).toBeGreaterThan(other.session);
+    expect(await next()).toBeGreaterThan(taken);
+    await Promise.all(clients.map((client) => client.end()));
   });
 
   test('begins again after the last one', async () => {
