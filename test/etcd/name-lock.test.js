@@ -693,6 +693,20 @@ describe('while others are granted the lock between each read and change', () =>
     expect([session.notices, countOf(keys.listOf(2))]).toEqual([['failed 1'], 0]);
   });
 
+  test('a steal that may not even leave the queue ends the session', async () => {
+    grantOthers();
+    const change = session.change.bind(session);
+    let mayWrite = true;
+    session.change = async (compare, ops, ...more) => {
+      if (!mayWrite) throw new EtcdError(7, 'permission denied', 'a member');
+      mayWrite = ops.length > 1 || ops[0].request_put === undefined;
+      return change(compare, ops, ...more);
+    };
+    session.request(1, { steal: true });
+    for (let i = 0; i < 40 && !session.isOver; i += 1) await settle();
+    expect([session.notices, session.isOver]).toEqual([[], true]);
+  });
+
   test('a limited request waits in the queue, and is granted', async () => {
     const limited = { ...shared, extras: { limit: 1000 } };
     other.request(99, limited);

@@ -881,7 +881,10 @@ class NameLock {
       } catch (error) {
         // The session of a holder has ended.
         if (/** @type {EtcdError} */ (error).isLeaseGone) continue;
-        if (refusals >= MAX_REFUSALS) await change([], [remove(queued)]);
+        // A key that stayed would keep the lock from all others for as long as the session lives.
+        if (refusals >= MAX_REFUSALS) {
+          await change([], [remove(queued)]).catch(() => this.#session.abandon());
+        }
         throw error;
       }
     }
