@@ -103,6 +103,7 @@ function runCommand(manager, { lock, request }, [file, ...args], { close = false
       if (onLoss === 'terminate') child.kill('SIGTERM');
     });
     child.on('error', (error) => {
+      if (child.pid !== undefined) return note(`a signal was not passed on: ${error.message}`);
       endForwarding();
       reject(toSpawnError(file, error));
     });
@@ -200,6 +201,13 @@ async function acquire(manager, name, { shared, nonblock, timeout, label, priori
   }
 }
 
+/** Without a reader of its notes it continues: its exit status is the one of the command. */
+function outliveReaders() {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners('error').on('error', () => {});
+  }
+}
+
 /**
  * @param {string} name
  * @param {string[]} words
@@ -213,6 +221,7 @@ async function exec(name, words, options) {
     throw new CommandError('exec: --no-fork excludes --close', EXIT_STATUS.usage);
   }
   const command = toCommand(words);
+  outliveReaders();
   const start = process.hrtime.bigint(); // performance would load a module
   const manager = openManager(options, { isPatient: true });
   if (!options.close && !isSharedMemory(options)) {

@@ -1,9 +1,9 @@
 'use strict';
 
 const { spawnSync } = require('node:child_process');
-const { readFileSync, writeFileSync } = require('node:fs');
+const { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
-const { CommandLine } = require('../support/cli.js');
+const { CommandLine, PROGRAM } = require('../support/cli.js');
 const { untilEqual } = require('../support/process-bucket.js');
 
 // `holdfast exec` stands where flock(1) stood: the two run side by side.
@@ -210,6 +210,41 @@ describe('death of either side', () => {
     expect({ status, stdout }).toEqual({ status: 0, stdout: 'mine\n' });
     process.kill(pid, 'SIGKILL');
   });
+});
+
+describe('a reader that has gone does not change the status of the command', () => {
+  test.each([
+    ['of the standard output', ['--verbose'], '>&4'],
+    ['of the standard error, over a broker', ['--url', 'broker:'], '2>&4'],
+  ])('%s', async (_, options, redirection) => {
+    const script = `mkfifo "$1" && exec 3<>"$1" 4>"$1" 3<&-; shift; "$@" ${redirection}; echo $?`;
+    const program = ['bash', '-c', script, 'bash', path.join(cli.directory, 'fifo')];
+    const exec = [process.execPath, PROGRAM, 'exec', ...options];
+    const command = ['lock', '--', 'sh', '-c', 'exit 3'];
+    const running = cli.start([...exec, ...command], { program });
+    expect(await running.line()).toBe('3');
+    await running.ended;
+  });
+});
+
+const testAsRoot = process.geteuid() === 0 ? test : test.skip;
+
+testAsRoot('a command of another user, which gets no signals, keeps its status', async () => {
+  const user = 64_125; // not in use
+  const become = path.join(cli.directory, 'become');
+  copyFileSync(spawnSync('which', ['setpriv'], { encoding: 'utf8' }).stdout.trim(), become);
+  chmodSync(become, 0o4755);
+  chownSync(cli.directory, user, user);
+  const program = ['setpriv', '--reuid', `${user}`, '--regid', `${user}`, '--clear-groups'];
+  const asRoot = [become, '--reuid', '0', 'sh', '-c', 'echo ready; read line; exit 5'];
+  const running = cli.start(['exec', 'lock', '--', ...asRoot], {
+    program: [...program, process.execPath, PROGRAM],
+  });
+  await running.line(/ready/);
+  running.kill('SIGTERM');
+  await untilEqual(() => /a signal was not passed on/.test(running.errors), true);
+  running.write('\n');
+  expect(await running.ended).toEqual({ status: 5, signal: null });
 });
 
 describe('a lock that is taken away', () => {
