@@ -72,6 +72,14 @@ function publishGrant(request) {
   if (grant.hasSubscribers) grant.publish(messageAtGrant(request));
 }
 
+/**
+ * The same for a lock that is lost before its callback: see publishEndInMicrotask().
+ * @param {LockRequest} request
+ */
+function publishGrantInMicrotask(request) {
+  if (grant.hasSubscribers) publishInMicrotask(grant, messageAtGrant(request));
+}
+
 /** @param {LockRequest} request */
 function messageAtGrant(request) {
   const message = messageOf(request);
@@ -155,6 +163,7 @@ function publishInMicrotask(to, message) {
 module.exports = {
   publishStart,
   publishGrant,
+  publishGrantInMicrotask,
   publishMiss,
   publishEnd,
   publishEndInMicrotask,

@@ -15,6 +15,7 @@ const {
   publishEnd,
   publishEndInMicrotask,
   publishGrant,
+  publishGrantInMicrotask,
   publishLostInMicrotask,
   publishMiss,
   publishStart,
@@ -571,6 +572,8 @@ class LockRequest {
    * @param {string} [because]  the backend's explanation
    */
   lost(reason, because = undefined) {
+    // The callback comes after the end.
+    if (this.#phase < HOLDING && reason === 'stolen') publishGrantInMicrotask(this);
     const error = reportLoss(this, reason, because);
     if (this.#phase === HOLDING || reason === 'stolen') {
       this.#error = error;
@@ -644,7 +647,7 @@ class LockRequest {
     let result;
     try {
       if (this.options.signal !== undefined || this.#waitLimits !== undefined) this.#endWait();
-      publishGrant(this);
+      if (this.#error === undefined) publishGrant(this);
       result = callInside(this, this.#callback, createLock(this));
     } catch (error) {
       return this.#fail(error);
@@ -665,7 +668,7 @@ class LockRequest {
       const isMissed = this.#phase === MISSED;
       if (isMissed && !this.options.ifAvailable) throw tooManyPending(this);
       if (isMissed) publishMiss(this);
-      else publishGrant(this);
+      else if (this.#error === undefined) publishGrant(this);
       const callback = this.#callback; // called without `this`
       result = callback(isMissed ? null : this);
     } catch (error) {

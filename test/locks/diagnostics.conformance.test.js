@@ -109,6 +109,29 @@ describeOneClient('diagnostics channels', (run) => {
   );
 
   test(
+    'a lock that is stolen before its callback: grant, lost, one end',
+    run(async ({ locks, assert, name, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      for (const method of ['request', 'acquire']) {
+        const messages = await recordChannels(name, async () => {
+          const victim = locks[method](
+            name,
+            { steal: true, label: 'victim' },
+            method === 'request' ? () => {} : undefined,
+          );
+          await locks.request(name, { steal: true }, () => {});
+          await victim.catch(() => {});
+        });
+        const ofVictim = messages.filter(([, { label }]) => label === 'victim');
+        assert.deepEqual(
+          ofVictim.map(([kind]) => kind),
+          ['start', 'grant', 'lost', 'end'],
+        );
+      }
+    }),
+  );
+
+  test(
     'a request that timed out or was aborted: start, end with the reason',
     run(async ({ locks, assert, name, notCalled, require }) => {
       const { recordChannels } = require('./lock-channels.js');
