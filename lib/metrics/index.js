@@ -321,6 +321,8 @@ class RequestStatistics {
   waiting = new Map();
   /** @type {Map<Message, number>} */
   holding = new Map();
+  /** @type {WeakSet<Message>} */
+  lost = new WeakSet();
   waits;
   holds;
 
@@ -449,8 +451,9 @@ function onMiss(statistics, message) {
 }
 
 /** @param {RequestStatistics} statistics @param {Message} message */
-function onLost(statistics, { error }) {
-  const { reason } = /** @type {any} */ (error);
+function onLost(statistics, message) {
+  const { reason } = /** @type {any} */ (message.error);
+  statistics.lost.add(message);
   if (reason === 'stolen') statistics.counts.steals += 1;
   if (reason === 'expired') statistics.counts.expiries += 1;
 }
@@ -460,9 +463,8 @@ function onEnd(statistics, message, now) {
   const since = statistics.holding.get(message);
   if (statistics.holding.delete(message)) {
     statistics.holds.record(secondsSince(since, now));
-    const { reason } = /** @type {any} */ (message.error ?? {});
-    if (reason === undefined) statistics.counts.releases += 1;
-  } else if (statistics.waiting.delete(message)) {
+    if (!statistics.lost.has(message)) statistics.counts.releases += 1;
+  } else if (statistics.waiting.delete(message) && !statistics.lost.has(message)) {
     const { name } = /** @type {any} */ (message.error ?? {});
     statistics.counts[name === 'TimeoutError' ? 'timeouts' : 'aborts'] += 1;
   }

@@ -51,6 +51,20 @@ describe.each(['bucket', 'process'])('of a %s', (scope) => {
     expect(holdSeconds.count).toBe(4);
   });
 
+  test('an error of a callback that has a reason is no loss: the release is counted', async () => {
+    await count({ scope });
+    const error = Object.assign(new Error('mine'), { reason: 'mine' });
+    await bucket.locks.request('a', () => Promise.reject(error)).catch(() => {});
+    await untilCounted({ grants: 1, releases: 1, held: 0 });
+  });
+
+  test('a lock that is stolen before its callback is not held', async () => {
+    await count({ scope });
+    const stolen = bucket.locks.request('a', { steal: true }, () => {}).catch(() => {});
+    await bucket.locks.request('a', { steal: true }, () => stolen);
+    await untilCounted({ grants: 2, releases: 1, steals: 1, aborts: 0, held: 0, waiting: 0 });
+  });
+
   test('the release of a lock that was held before is not counted', async () => {
     const release = await bucket.hold('a');
     await count({ scope, names: true });
