@@ -225,7 +225,8 @@ class LockManager {
       const dictionary = hasOptions ? optionsOrCallback : undefined;
       const options = this.#toOptions(dictionary);
       const callback = toLastCallback(dictionary, hasOptions ? arguments[2] : optionsOrCallback);
-      for (const name of resourceNames) checkLockRequest(name, options);
+      for (const name of resourceNames) checkName(name);
+      checkOptions()(options);
       return requestAll()(this.#attach(), resourceNames, options, callback);
     } catch (error) {
       return Promise.reject(error);

@@ -289,4 +289,15 @@ describeOneClient('requestAll()', (run) => {
       assert.deepEqual(await query(), { held: [], pending: [] });
     }),
   );
+
+  test(
+    'options that exclude each other are refused without a name, too; an abort is checked last',
+    run(async ({ locks, assert, name, notCalled }) => {
+      const isNotSupported = { name: 'NotSupportedError' };
+      const excluding = { steal: true, ifAvailable: true };
+      await assert.rejects(locks.requestAll([], excluding, notCalled), isNotSupported);
+      const aborted = { signal: AbortSignal.abort() };
+      await assert.rejects(locks.requestAll([name, '-'], aborted, notCalled), isNotSupported);
+    }),
+  );
 });
