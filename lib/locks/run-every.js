@@ -256,13 +256,13 @@ async function lastRun(job, store) {
  * @param {Job} job
  * @param {RunStore} store
  * @param {number} run
- * @param {{ signal: AbortSignal, token: bigint }} lock
+ * @param {{ lock: Lock, signal: AbortSignal }} turn  signal: also of the job
  */
-async function makeRun(job, store, run, { signal, token }) {
+async function makeRun(job, store, run, { lock, signal }) {
   if (job.isNotedFirst) await store.write(job.name, run);
   try {
     const due = new Date(run * job.every + job.offset);
-    await job.callback(withJson({ due, signal, token }));
+    await job.callback(withJson({ due, signal, token: lock.token }));
   } catch (error) {
     if (signal.aborted) return; // stopped: the next process repeats this run
     if (!job.isNotedFirst) await store.write(job.name, run);
@@ -271,9 +271,7 @@ async function makeRun(job, store, run, { signal, token }) {
     return;
   }
   // A process that has lost the lock does not write: another process may have written since.
-  if (!job.isNotedFirst && !(signal.reason instanceof LockLostError)) {
-    await store.write(job.name, run);
-  }
+  if (!job.isNotedFirst && !lock.signal.aborted) await store.write(job.name, run);
 }
 
 /**
@@ -291,7 +289,7 @@ async function lead(job, store, lock) {
       if (isOfTheFuture(job, last)) {
         last = await lastRun(job, store);
       } else if (current > last) {
-        await makeRun(job, store, current, { signal: stop.signal, token: lock.token });
+        await makeRun(job, store, current, { lock, signal: stop.signal });
         last = current;
       } else {
         await sleepTowards((last + 1) * job.every + job.offset, stop.signal);

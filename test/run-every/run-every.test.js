@@ -170,6 +170,26 @@ describe('runEvery()', () => {
     expect(store.written).toEqual([current]);
   });
 
+  test('a run that ends well after the job was stopped is noted, whatever the reason', async () => {
+    const store = storeOf(current - 1);
+    const outer = await manager.acquire('outer');
+    await runEvery('a', options({ store, signal: outer.signal }), async ({ signal }) => {
+      const isStopped = new Promise((resolve) => signal.addEventListener('abort', resolve));
+      await manager.request('outer', { steal: true }, () => {});
+      return isStopped;
+    });
+    expect(store.written).toEqual([current]);
+  });
+
+  test('a run whose lock is stolen after the job was stopped is not noted', async () => {
+    const store = storeOf(current - 1);
+    await runEvery('a', options({ store }), async () => {
+      stop.abort();
+      await manager.request('a', { steal: true }, () => {});
+    });
+    expect(store.written).toEqual([]);
+  });
+
   test('resolves when it is stopped while another holds the lock', async () => {
     const handle = await manager.acquire('a');
     const job = runEvery('a', options({}), () => {});
