@@ -312,6 +312,7 @@ class LiveFeed {
       this.#send('failure', toJson({ message: /** @type {Error} */ (error).message }));
       this.#stop();
       for (const page of this.#pages) page.end(); // they come back, to what is there then
+      this.#pages.clear(); // before they have closed: a slow reader takes its time
     }
   }
 

@@ -1,5 +1,8 @@
 'use strict';
 
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
+const { once } = require('node:events');
+const { rmSync } = require('node:fs');
 const http = require('node:http');
 const { DashboardServer } = require('../../lib/cli/dashboard.js');
 const { CommandLine } = require('../support/cli.js');
@@ -168,4 +171,24 @@ test('nothing is watched while no page is open', async () => {
   const { found } = await picture();
   expect(found.counts.grants).toBe(0);
   expect(found.locks).toEqual([]);
+});
+
+test('a page that reads nothing is no page any more when the table has been replaced', async () => {
+  const responses = [];
+  const onRequest = ({ response }) => responses.push(response);
+  subscribe('http.server.request.start', onRequest);
+  const server = new DashboardServer(cli.locks, { address: 'here', interval: 1 });
+  address = new URL(await server.listen(0));
+  await picture();
+  const slow = http.get(new URL('events', address)).on('error', () => {});
+  await once(slow, 'response');
+  const [, page] = responses;
+  page.socket._write = page.socket._writev = () => {}; // as one whose buffers are full
+  rmSync(cli.directory, { recursive: true });
+  while (!page.writableEnded) await new Promise((resolve) => setImmediate(resolve));
+  await cli.locks.request('first', () => {}); // makes the bucket again
+  const { found } = await picture(); // the write to the first page would be an uncaught exception
+  expect(found.address).toBe('here');
+  unsubscribe('http.server.request.start', onRequest);
+  await server.close();
 });
