@@ -57,6 +57,27 @@ describeTwoClients('watch()', (clients) => {
     await watches.end();
   });
 
+  test('an event has the number of its request, as inspect() shows it', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const other = await second.hold(unique('another')); // the clients count apart
+    const watch = await first.watch(name);
+    const holder = await first.hold(name);
+    const waiting = await second.request(name);
+    const rows = await first.run(async ({ locks }) => {
+      const { held, pending } = await locks.inspect();
+      return [...held, ...pending].map((row) => [row.name, row.requestId & 0xffff]);
+    });
+    const events = await watch.read(2);
+    const expected = rows.filter(([of]) => of === name);
+    expect(events.map((event) => [event.name, event.requestId])).toEqual(expected);
+    await watch.end();
+    await holder.release();
+    await waiting.granted;
+    await waiting.release();
+    await other.release();
+  });
+
   test('events have the priority of the request, and how often it was overtaken', async () => {
     const { first, second } = clients;
     const name = unique('name');

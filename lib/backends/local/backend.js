@@ -83,11 +83,14 @@ class LocalBackend {
   enqueue(request) {
     needRoomTo.enqueue();
     this.#checkOpen();
-    const entry = this.#table.request(this, request);
-    if (entry === null) return MISSED;
     const id = this.#freeIds.pop() ?? this.#entries.length;
+    request.backendId = id; // the events of the request have it
+    const entry = this.#table.request(this, request);
     this.#entries[id] = entry;
-    request.backendId = entry.requestId = id;
+    if (entry === null) {
+      this.#forget(request);
+      return MISSED;
+    }
     if (entry.isHeld) return GRANTED;
     this.#keepAlive.ref();
     return QUEUED;

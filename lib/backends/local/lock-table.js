@@ -616,7 +616,7 @@ class LocalWatches {
       lost: 0,
       priority: entry.priority,
       overtakes: entry.overtakes,
-      requestId: entry.number,
+      requestId: entry.requestId,
     };
     for (const watch of this.#watches) {
       watch.emit({ ...event, pid: entry.agent.pidFor(watch.owner) });
