@@ -17,6 +17,7 @@ const {
   bucketsIn,
   clusterUrl,
   directoryOf,
+  directoryOfUrl,
   isSharedMemory,
   openManager,
   otherUsersText,
@@ -594,8 +595,13 @@ function identityOf(pid, file) {
  * @param {Record<string, string>} environment
  * @param {Address} options
  */
-function segmentOfOther(uid, environment, { bucket }) {
-  const directory = environment.HOLDFAST_DIR || `/dev/shm/holdfast-${uid}`;
+function segmentOfOther(uid, { HOLDFAST_DIR, HOLDFAST_URL = '' }, { bucket }) {
+  let directory = HOLDFAST_DIR || `/dev/shm/holdfast-${uid}`;
+  try {
+    if (/^shm:/i.test(HOLDFAST_URL)) directory = directoryOfUrl(HOLDFAST_URL) ?? directory;
+  } catch {
+    // That process has no locks by such a URL; that the URLs differ is a finding.
+  }
   return path.join(directory, bucket ?? 'default', 'segment');
 }
 

@@ -460,6 +460,7 @@ module.exports = {
   checkDirectory,
   clusterUrl,
   directoryOf,
+  directoryOfUrl,
   isSharedMemory,
   urlToOpen,
   openExistingManager,

@@ -121,6 +121,21 @@ describe('--pid', () => {
     other.close();
   });
 
+  test('a process that has the directory of its locks from a URL, as this one has', async () => {
+    const env = { HOLDFAST_DIR: '', HOLDFAST_URL: `shm://${cli.directory}` };
+    const script = ['exec', 'a lock', '--', 'sh', '-c', 'echo held; cat'];
+    const running = cli.start(script, { env });
+    await running.line(/held/);
+    const { stdout } = cli.run(['doctor', '--pid', String(running.pid)], { env });
+    expect(stdout).toMatch(/^ok .* sees the same lock table, and uses it now$/m);
+  });
+
+  test('a process with a URL that is refused', async () => {
+    const { pid } = cli.start(['1000'], { program: ['sleep'], env: { HOLDFAST_URL: 'shm://x/y' } });
+    const { stdout } = cli.run(['doctor', '--pid', String(pid)]);
+    expect(stdout).toMatch(/^WARN .*HOLDFAST_URL=shm:\/\/x\/y, other than here/m);
+  });
+
   test('a process with another URL, whose password is not shown', async () => {
     await cli.hold('a lock');
     const env = { HOLDFAST_URL: 'etcd://user:secret@host:2379/prefix' };
