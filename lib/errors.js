@@ -130,8 +130,24 @@ function tooManyPending({ name, extras }) {
   return Object.assign(new DOMException(message, 'QuotaExceededError'), { reason: 'MAX_PENDING' });
 }
 
-/** @param {string} message */
-const timeoutError = (message) => new DOMException(message, 'TimeoutError');
+/** @type {WeakSet<object>} */
+const waitTimeouts = sharedByCopies('waitTimeouts', () => new WeakSet());
+
+/**
+ * A request waited for longer than its timeout.
+ * @param {string} message
+ */
+function timeoutError(message) {
+  const error = new DOMException(message, 'TimeoutError');
+  waitTimeouts.add(error);
+  return error;
+}
+
+/**
+ * Whether this is such an error. The reason of `AbortSignal.timeout()` has the same name.
+ * @param {unknown} error
+ */
+const isWaitTimeout = (error) => waitTimeouts.has(/** @type {object} */ (error));
 
 module.exports = {
   WAS_CLOSED,
@@ -142,6 +158,7 @@ module.exports = {
   closedError,
   invalidStateError,
   notSupportedError,
+  isWaitTimeout,
   timeoutError,
   tooManyPending,
 };

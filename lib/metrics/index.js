@@ -15,6 +15,7 @@ const { EventSampler } = require('./event-sampler.js');
 const { clearInterval, clearTimeout, performance, setInterval, setTimeout } = require('../time.js');
 const { METRICS, samplesOf, toPrometheusText } = require('./prometheus.js');
 const { keepName } = require('../copies.js');
+const { isWaitTimeout } = require('../errors.js');
 const { locks, toLockManager } = require('../locks/lock-manager.js');
 
 /** @typedef {import('../../types/metrics.d.ts').LockMetricsData} Data */
@@ -465,8 +466,7 @@ function onEnd(statistics, message, now) {
     statistics.holds.record(secondsSince(since, now));
     if (!statistics.lost.has(message)) statistics.counts.releases += 1;
   } else if (statistics.waiting.delete(message) && !statistics.lost.has(message)) {
-    const { name } = /** @type {any} */ (message.error ?? {});
-    statistics.counts[name === 'TimeoutError' ? 'timeouts' : 'aborts'] += 1;
+    statistics.counts[isWaitTimeout(message.error) ? 'timeouts' : 'aborts'] += 1;
   }
 }
 

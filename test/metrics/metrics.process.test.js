@@ -58,6 +58,15 @@ describe.each(['bucket', 'process'])('of a %s', (scope) => {
     await untilCounted({ grants: 1, releases: 1, held: 0 });
   });
 
+  test('a wait that AbortSignal.timeout() ends is an abort', async () => {
+    await count({ scope });
+    const signal = AbortSignal.timeout(1);
+    await bucket.locks.request('a', () =>
+      bucket.locks.request('a', { signal }, () => {}).catch(() => {}),
+    );
+    await untilCounted({ aborts: 1, timeouts: 0 });
+  });
+
   test('a lock that is stolen before its callback is not held', async () => {
     await count({ scope });
     const stolen = bucket.locks.request('a', { steal: true }, () => {}).catch(() => {});
