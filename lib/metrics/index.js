@@ -116,6 +116,22 @@ class Past {
   }
 }
 
+/** @typedef {(seconds: number, kind: 'wait' | 'hold', name: string) => void} TimeListener */
+
+/**
+ * Several meters may be registered.
+ * @param {TimeListener | undefined} first
+ * @param {TimeListener} second
+ * @returns {TimeListener}
+ */
+const inTurn = (first, second) =>
+  first === undefined
+    ? second
+    : (...time) => {
+        first(...time);
+        second(...time);
+      };
+
 /** All threads of all processes of a bucket, seen by a watch of its events. */
 class BucketSource {
   #manager;
@@ -194,7 +210,8 @@ class BucketSource {
    *   instruments that take single values
    */
   onTime(listener) {
-    this.#all.statistics.onTime = listener;
+    const { statistics } = this.#all;
+    statistics.onTime = inTurn(statistics.onTime, listener);
   }
 
   close() {
@@ -391,7 +408,7 @@ class ProcessSource {
 
   /** @param {(seconds: number, kind: 'wait' | 'hold', name: string) => void} listener */
   onTime(listener) {
-    this.#onTime = listener;
+    this.#onTime = inTurn(this.#onTime, listener);
   }
 
   close() {
@@ -507,7 +524,6 @@ function figuresForHost(collect) {
 }
 
 /** @typedef {import('./prometheus.js').Metric} Metric */
-/** @typedef {(seconds: number, kind: 'wait' | 'hold', name: string) => void} TimeListener */
 
 /** OpenTelemetry's names have dots, and no unit or kind at the end. */
 const toInstrumentName = (/** @type {string} */ name) =>

@@ -67,6 +67,26 @@ describe.each(['bucket', 'process'])('of a %s', (scope) => {
     await untilCounted({ aborts: 1, timeouts: 0 });
   });
 
+  test('two meters of OpenTelemetry both get the times', async () => {
+    await count({ scope });
+    const times = [[], []];
+    for (const list of times) {
+      metrics.registerOpenTelemetry({
+        createObservableCounter: () => ({}),
+        createObservableGauge: () => ({}),
+        addBatchObservableCallback() {},
+        removeBatchObservableCallback() {},
+        createHistogram: (name) => ({ record: () => list.push(name) }),
+      });
+    }
+    await bucket.locks.request('a', () => {});
+    await untilCounted({ grants: 1, releases: 1 });
+    expect(times).toEqual([
+      ['holdfast.wait', 'holdfast.hold'],
+      ['holdfast.wait', 'holdfast.hold'],
+    ]);
+  });
+
   test('a lock that is stolen before its callback is not held', async () => {
     await count({ scope });
     const stolen = bucket.locks.request('a', { steal: true }, () => {}).catch(() => {});
