@@ -85,6 +85,7 @@ class LocalBackend {
     this.#checkOpen();
     const id = this.#freeIds.pop() ?? this.#entries.length;
     request.backendId = id; // the events of the request have it
+    this.#entries[id] = null; // taken, also for a request that an event of this one makes
     const entry = this.#table.request(this, request);
     this.#entries[id] = entry;
     if (entry === null) {
