@@ -3,7 +3,9 @@
 // Fills the file system of its broker and releases lock after lock; reports the outcomes. argv: the
 // directory of locks, on a separate file system, and how many requests wait.
 
+const { once } = require('node:events');
 const { appendFileSync, rmSync, writeFileSync } = require('node:fs');
+const net = require('node:net');
 const { join } = require('node:path');
 const { setTimeout: pause } = require('node:timers/promises');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
@@ -31,6 +33,14 @@ function fill() {
   }
 }
 
+/** The broker has something to write into its log. */
+async function breakProtocol() {
+  const socket = net.connect(files.readEpoch(files.highestEpoch()).socket);
+  socket.end('no line of the protocol\n');
+  socket.resume();
+  await once(socket, 'close');
+}
+
 const nameOf = (promise) => promise.then(() => 'granted').catch(({ name }) => name);
 
 async function main() {
@@ -40,7 +50,9 @@ async function main() {
     locks.request('a', i % 3 === 0 ? { holdLimit: 60_000 } : {}, () => granted.push(i)),
   );
   while ((await other.query()).pending.length < count);
+  const before = files.highestEpoch();
   fill();
+  await breakProtocol();
   const refused = [];
   for (let i = 0; i < 2000; i += 1) refused.push(nameOf(other.request(`b ${i}`, () => {})));
   const refusals = new Set(await Promise.all(refused));
@@ -48,7 +60,6 @@ async function main() {
   const newcomers = new Set(
     await Promise.all(Array.from({ length: 300 }, () => nameOf(newcomer.request('c', () => {})))),
   );
-  const before = files.highestEpoch();
   held.release();
   await Promise.all(waiting);
   const brokersEnded = files.highestEpoch() - before;

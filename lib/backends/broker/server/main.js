@@ -53,7 +53,7 @@ async function main({ directory, bucket, number, idleMs, build }) {
     // eslint-disable-next-line n/no-process-exit -- nothing is left to be done
     process.exit(0);
   };
-  const log = (/** @type {string} */ text) => process.stderr.write(`broker ${number}: ${text}\n`);
+  const log = (/** @type {string} */ text) => writeLog(`broker ${number}: ${text}`);
   const afterReading = openReadingBarrier(files);
   const broker = new Broker(files, epoch, { idleMs, afterReading, onEnd: leave, log });
   server = await listen(broker, epoch.socket);
@@ -79,9 +79,20 @@ function watchEpochs(files, onChange) {
   }
 }
 
-// Standard error goes into the log file, which says what ended the broker.
+/**
+ * Standard error goes into the log file, which says what ended the broker.
+ * @param {string} text
+ */
+function writeLog(text) {
+  try {
+    fs.writeSync(process.stderr.fd, `${text}\n`);
+  } catch {
+    // The file system is full: the broker has to serve its clients without the line.
+  }
+}
+
 process.on('uncaughtException', (error) => {
-  process.stderr.write(`broker: ${'syscall' in error ? error.message : error.stack}\n`);
+  writeLog(`broker: ${'syscall' in error ? error.message : error.stack}`);
   // eslint-disable-next-line n/no-process-exit -- what it knows may be wrong
   process.exit(1);
 });
