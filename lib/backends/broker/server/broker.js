@@ -400,7 +400,7 @@ class Broker {
     this.#rejection = toRejection(cause, this.#files.folder);
     this.log(this.#rejection.join(': '));
     for (const connection of this.#connections) {
-      if (connection.session !== undefined) connection.send(['over', ...this.#rejection]);
+      if (connection.session !== undefined) connection.sendNow(['over', ...this.#rejection]);
     }
     setTimeout(() => this.#onEnd(), REJECT_MS);
   }
@@ -484,7 +484,7 @@ class Broker {
       connection.session = session;
     }
     if (this.#rejection !== undefined) {
-      connection.send(['over', ...this.#rejection]);
+      connection.sendNow(['over', ...this.#rejection]);
       return;
     }
     const { isHelper } = connection;

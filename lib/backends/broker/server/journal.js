@@ -206,15 +206,14 @@ class Journal {
 
   /**
    * Writes the added records.
-   * @returns {boolean} false: the first file is being written, with them
+   * @returns {boolean} false: begin() will write them, with all the rest
    * @throws if that fails: then no client may be notified of them
    */
   commit() {
+    if (this.#file === undefined) return false;
     const { bytes, length } = this.#pending;
-    if (this.#file === undefined && this.#draft !== undefined) return false;
     if (length === 0) return true;
     this.#pending.clear();
-    if (this.#file === undefined) return true; // begin() will write them, with all the rest
     this.#file.append(bytes, length);
     const growth = this.#file.end - this.#wholeSize;
     const isLong = growth > MIN_GROWTH_BYTES && growth > MAX_GROWTH_FACTOR * this.#wholeSize;
