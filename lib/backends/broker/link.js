@@ -327,7 +327,8 @@ class Launcher {
 
   /** @param {string} mark */
   #isAtWork(mark) {
-    if (ageOf(mark) >= START_MS) return false;
+    // A mark of the future: the clock was set back since.
+    if (Math.abs(ageOf(mark)) >= START_MS) return false;
     const pid = Number(this.#files.readText(mark));
     return this.#starts >= MAX_QUICK_STARTS || pid === 0 || isProcessThere(pid);
   }
