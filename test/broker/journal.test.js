@@ -232,6 +232,20 @@ test('a broker neither reads nor removes the journal of a later one', () => {
   expect(files.journalNumbers()).toEqual([8]);
 });
 
+test('a long record is put together once when it is read', () => {
+  const { table, journal } = open(1);
+  const name = 'n'.repeat(2 ** 21);
+  table.request(table.openSession('s', DETAILS), [1, name, 0, 1, null]);
+  journal.commit();
+  const { size } = fs.statSync(files.journalFile(1));
+  const concat = jest.spyOn(Buffer, 'concat');
+  const { records } = readLast(files, 2);
+  const copied = concat.mock.results.reduce((sum, { value }) => sum + value.length, 0);
+  concat.mockRestore();
+  expect(records.some(([kind, , , found]) => kind === 'Q' && found === name)).toBe(true);
+  expect(copied).toBeLessThanOrEqual(size);
+});
+
 test('a journal of another version is refused', () => {
   fs.writeFileSync(path.join(files.folder, 'journal.1'), '["J",99,1,0,0]\n');
   expect(() => readLast(files, 2)).toThrow(/another version/);

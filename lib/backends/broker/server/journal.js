@@ -402,7 +402,8 @@ function* readLines(fd) {
   const page = Buffer.allocUnsafe(RESERVE_BYTES);
   /** @type {Lines} */
   const content = { lines: [], lineBytes: 0, behind: '', bytes: 0 };
-  let rest = Buffer.alloc(0);
+  /** @type {Buffer[]} of a line whose end is not read: put together once, however long it is */
+  let rest = [];
   let isBehind = false;
   /** @type {number} */
   let zero;
@@ -411,13 +412,17 @@ function* readLines(fd) {
     if (bytes.length === 0) return content;
     content.bytes += bytes.length;
     zero = isBehind ? 0 : bytes.indexOf(0);
-    rest = Buffer.concat([rest, zero === -1 ? bytes : bytes.subarray(0, zero)]);
-    const end = rest.lastIndexOf('\n') + 1;
-    const lines = rest.toString('utf8', 0, end).split('\n');
-    lines.pop(); // behind the last one
-    for (const line of lines) content.lines.push(toRecord(line));
-    content.lineBytes += end;
-    rest = rest.subarray(end);
+    const text = zero === -1 ? bytes : bytes.subarray(0, zero);
+    const end = text.lastIndexOf('\n') + 1;
+    if (end > 0) {
+      const whole = Buffer.concat([...rest, text.subarray(0, end)]);
+      const lines = whole.toString().split('\n');
+      lines.pop(); // behind the last one
+      for (const line of lines) content.lines.push(toRecord(line));
+      content.lineBytes += whole.length;
+      rest = [];
+    }
+    if (end < text.length) rest.push(Buffer.from(text.subarray(end)));
     isBehind ||= zero !== -1;
     if (isBehind) content.behind += withoutZeros(bytes.subarray(zero));
     yield;
