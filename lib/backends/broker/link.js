@@ -517,10 +517,9 @@ class Link {
     return t + this.#clockOffset;
   }
 
-  /** No effect while there is a connection, or a search for one. */
+  /** No effect while there is a connection, a search for one, or a pause before another try. */
   open() {
-    if (this.isConnected || this.#launcher !== undefined) return;
-    clearTimeout(this.#retryTimer);
+    if (this.isConnected || this.#launcher !== undefined || this.#retryTimer !== undefined) return;
     const launcher = new Launcher(this.#files);
     this.#launcher = launcher;
     const onFound = (/** @type {Found | undefined} */ found) => {
@@ -544,6 +543,7 @@ class Link {
 
   close() {
     clearTimeout(this.#retryTimer);
+    this.#retryTimer = undefined;
     this.#launcher?.giveUp();
     this.#launcher = undefined;
     const socket = this.#socket;
@@ -628,7 +628,10 @@ class Link {
     this.#rejections += 1;
     if (this.#rejections <= MAX_REJECTIONS) {
       const ms = Math.min(FIRST_RETRY_MS * 2 ** (this.#rejections - 1), MAX_RETRY_MS);
-      this.#retryTimer = setTimeout(() => this.open(), ms).unref();
+      this.#retryTimer = setTimeout(() => {
+        this.#retryTimer = undefined;
+        this.open();
+      }, ms).unref();
       return;
     }
     this.#rejections = 0;
