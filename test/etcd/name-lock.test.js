@@ -653,6 +653,72 @@ describe('a steal', () => {
   });
 });
 
+describe('a request that entered with the release before', () => {
+  let third;
+  /** Request 3, which holds the lock, and is granted with the names of those that follow. */
+  let holder;
+
+  /**
+   * The other session releases to the first one, and enters again with request 4.
+   * @param {() => void} [meanwhile]  after the last read of the queue
+   */
+  async function passTwice(meanwhile = () => {}) {
+    third = new PlayedSession(etcd, '9');
+    const first = session.request(1);
+    await settle();
+    const second = other.request(2);
+    await settle();
+    holder = session.request(3);
+    await settle();
+    session.lock.end(first);
+    await settle();
+    meanwhile();
+    await settle();
+    other.request(4);
+    other.lock.end(second);
+    await settle();
+    expect(session.notices.at(-1)).toBe('granted 3');
+  }
+
+  afterEach(() => third.lock.close());
+
+  test('is known as the next one: a release and a request are one change without a read', async () => {
+    await passTwice();
+    const before = [etcd.revision + 1, etcd.sortedReads];
+    session.request(5);
+    session.lock.end(holder);
+    await settle();
+    expect(other.notices.at(-1)).toBe('granted 4');
+    expect([etcd.revision, etcd.sortedReads]).toEqual(before);
+  });
+
+  test('comes after a request that entered meanwhile', async () => {
+    await passTwice(() => third.request(9));
+    session.lock.end(holder);
+    await settle();
+    expect([third.notices, other.notices.at(-1)]).toEqual([['queued 9', 'granted 9'], 'ended 2']);
+  });
+
+  test('comes after one with a higher priority, which entered later', async () => {
+    await passTwice();
+    third.request(9, { extras: { priority: 'user-blocking' } });
+    await settle();
+    session.lock.end(holder);
+    await settle();
+    expect([third.notices.at(-1), other.notices.at(-1)]).toEqual(['granted 9', 'ended 2']);
+  });
+
+  test('that has gone is granted nothing', async () => {
+    await passTwice();
+    third.request(9);
+    etcd.expire(other.leaseId);
+    await settle();
+    session.lock.end(holder);
+    await settle();
+    expect(third.notices).toEqual(['queued 9', 'granted 9']);
+  });
+});
+
 describe('while others are granted the lock between each read and change', () => {
   let number;
 
@@ -660,9 +726,10 @@ describe('while others are granted the lock between each read and change', () =>
   function grantOthers(options = shared) {
     number = 100;
     const read = session.read.bind(session);
+    const rival = other; // also for a read after the end of the test
     session.read = async (ops) => {
       const answer = await read(ops);
-      if (number < 120) other.request((number += 1), options);
+      if (number < 120) rival.request((number += 1), options);
       await settle();
       return answer;
     };

@@ -11,8 +11,22 @@ const ETCD_BUGS = [
   {
     name: 'a grant names the requests that follow, without the first of them',
     file,
-    from: 'this.#heads.slice(at + 1, at + 1 + MAX_FOLLOWERS)',
-    to: 'this.#heads.slice(at + 2, at + 1 + MAX_FOLLOWERS)',
+    from: 'const known = this.#heads.slice(at + 1);',
+    to: 'const known = this.#heads.slice(at + 2);',
+    tests,
+  },
+  {
+    name: 'a request that entered with a hand-off passes an older one',
+    file,
+    from: '[areNoneBefore(this.#keys.listOf(priority), created), ...above.map(isEmpty)]',
+    to: 'above.map(isEmpty)',
+    tests,
+  },
+  {
+    name: 'a request that entered with a hand-off passes a later one with a higher priority',
+    file,
+    from: '[areNoneBefore(this.#keys.listOf(priority), created), ...above.map(isEmpty)]',
+    to: '[areNoneBefore(this.#keys.listOf(priority), created)]',
     tests,
   },
   {

@@ -101,12 +101,13 @@ class PlayedEtcd {
     return [...this.keys].filter(([key]) => isWithin(key));
   }
 
-  /** Compares create revisions, or mod revisions: they are equal, or less. */
+  /** Compares create revisions, or mod revisions: they are equal, greater or less. */
   #holds({ result, create_revision: created, mod_revision: changed, ...range }) {
     const revision = created ?? changed;
     const found = this.#find(range).map(([, it]) => (changed ? it.changed : it.created));
-    if (range.range_end === undefined && found.length === 0) found.push(0);
-    return found.every((it) => (result === 0 ? it === Number(revision) : it < Number(revision)));
+    if (found.length === 0 && (range.range_end === undefined || result === 1)) found.push(0);
+    const than = Number(revision);
+    return found.every((it) => [it === than, it > than, it < than][result]);
   }
 
   #do({ request_put: written, request_range: range, request_txn: inner, ...others }) {

@@ -12,6 +12,7 @@ const { DEFAULT_PRIORITY, endOf, PRIORITIES, toLease, withNumber } = require('./
 const { byAge, inOrder, isBefore, merge, OvertakeLog } = require('./queue-order.js');
 const { MAX_BATCH, sliceWhile, StepQueue } = require('./step-queue.js');
 const {
+  areNoneBefore,
   areNoneSince,
   countOf,
   following,
@@ -105,8 +106,10 @@ const toPriority = ({ extras }) =>
 /** @typedef {import('./bucket-view.js').StoredRequest} StoredRequest */
 
 /**
- * A request in the queue; readAt: the revision of the read; stoppers: see merge().
- * @typedef {StoredRequest & { readAt: string, stoppers: StoredRequest[] }} Waiter
+ * A request in the queue; readAt: the revision of the read; null: it entered since, behind all
+ * others; stoppers: see merge(); isLast: the last one of the queue.
+ * @typedef {StoredRequest & { readAt: string | null, stoppers: StoredRequest[],
+ *   isLast?: boolean }} Waiter
  */
 
 /**
@@ -140,11 +143,12 @@ const toPriority = ({ extras }) =>
  */
 
 /**
- * A waiter in a notice.
+ * A waiter in a notice; created: ENTERING if it enters with the change that writes the notice.
  * @typedef {[requestClass: RequestClass, id: string, priority: number, created: string,
  *   value: string]} Follower
  */
 
+const ENTERING = '0';
 /** So many of the requests that follow are in the notice of a grant, with so many characters. */
 const MAX_FOLLOWERS = 8;
 const MAX_FOLLOWERS_TEXT = 4_096;
@@ -175,6 +179,20 @@ const LONG_KEY = 2 ** 14;
 
 /** @param {EtcdRequest} request */
 const isOpen = ({ phase }) => phase === WAITING || phase === HELD;
+
+/**
+ * @param {{ class: RequestClass, id: string, priority: number }} request
+ * @param {string} created
+ * @param {string} value  of its key
+ * @returns {Follower}
+ */
+const toFollower = ({ class: it, id, priority }, created, value) => [
+  it,
+  id,
+  priority,
+  created,
+  value,
+];
 
 /** @param {Waiter} waiter @param {EtcdRequest} request */
 const isOf = ({ id, created }, request) => id === request.id && created === request.created;
@@ -355,14 +373,21 @@ class NameLock {
   /**
    * @param {EtcdRequest} request
    * @param {{ stolen?: boolean, token?: string, granted?: string, readAt?: string,
-   *   followers?: Follower[] }} notice  granted: when the request entered the queue, which clients
-   *   of earlier revisions do not name
+   *   followers?: Follower[], entered?: Follower[] }} notice  granted: when the request entered the
+   *   queue, which clients of earlier revisions do not name; entered: the followers that entered
+   *   since the read; none: there may be others
    * @param {string} revision  of the notice
    */
   onNotice(request, notice, revision) {
-    const { stolen = false, token = '0', granted, readAt = '0', followers = [] } = notice;
-    if (granted !== undefined)
-      request.followers = followers.map((it) => this.#toWaiter(it, readAt));
+    const { stolen = false, token = '0', granted, readAt = '0', followers = [], entered } = notice;
+    if (granted !== undefined) {
+      request.followers = [
+        ...this.#toWaiters(followers, readAt, revision),
+        ...this.#toWaiters(entered ?? [], null, revision),
+      ];
+      const last = request.followers.at(-1);
+      if (last !== undefined) last.isLast = entered !== undefined;
+    }
     if (stolen) {
       if (BigInt(token) > BigInt(request.stolenToken)) request.stolenToken = token;
       if (request.phase === HELD && request.token === token) {
@@ -553,7 +578,9 @@ class NameLock {
       this.#holder !== undefined && this.#heads.length === 0 && !this.#isNameLong;
     const front = isNextUnknown ? this.#front() : [];
     const ending = released && toEnding([released], undefined, true);
-    const handOff = ending ? [this.#toHandOff(released, next, this.#toRemovals(ending))] : [];
+    const handOff = ending
+      ? [this.#toHandOff(released, next, this.#toRemovals(ending), requests)]
+      : [];
     const ops = [...puts, countOf(this.#keys.heldExclusive), ...front, ...handOff];
     const entering = this.#session.change(compare, ops, [], async () => {
       // They enter together; some may have been granted and stolen since.
@@ -1014,10 +1041,11 @@ class NameLock {
    * @param {EtcdRequest} request  the exclusive holder
    * @param {Waiter} next
    * @param {object[]} otherwise  if the next request is gone, or was overtaken
+   * @param {EtcdRequest[]} [entering]  with the same change
    */
-  #toHandOff(request, next, otherwise) {
+  #toHandOff(request, next, otherwise, entering) {
     const isHeld = isCreatedAt(this.#heldKey(request), request.token);
-    const { isNext, ops } = this.#toGrant(next);
+    const { isNext, ops } = this.#toGrant(next, entering);
     return nested([isHeld, ...isNext], [remove(this.#heldKey(request)), ...ops], otherwise);
   }
 
@@ -1206,7 +1234,11 @@ class NameLock {
     });
     const isStuck = lists.some((heads, priority) => isCut[priority] && heads.length === 0);
     this.#minHeads = isStuck ? MAX_BATCH + 1 : MIN_HEADS;
-    return { heads: merge(lists, isCut), isWhole: !isCut.includes(true), holders };
+    const heads = /** @type {Waiter[]} */ (merge(lists, isCut));
+    const isWhole = !isCut.includes(true);
+    const last = heads.at(-1);
+    if (last !== undefined) last.isLast = isWhole;
+    return { heads, isWhole, holders };
   }
 
   /**
@@ -1247,7 +1279,7 @@ class NameLock {
     /** @type {Map<string, Promise<string | undefined>>} */
     const bySession = new Map();
     for (const head of heads) {
-      const before = bySession.get(head.lease) ?? Promise.resolve(head.readAt);
+      const before = bySession.get(head.lease) ?? Promise.resolve(countedAt);
       const grant = before.then((made) => made && this.#grant(head, countedAt));
       bySession.set(head.lease, grant);
     }
@@ -1289,52 +1321,74 @@ class NameLock {
   /**
    * The requests that follow one, for the notice of its grant: in their order, without a gap.
    * @param {Waiter} waiter  the first of the queue
-   * @returns {{ readAt?: string, followers?: Follower[] }}
+   * @param {EtcdRequest[]} entering  behind all others, with the same change
+   * @returns {{ readAt?: string, followers?: Follower[], entered?: Follower[] }}
    */
-  #toFollowers(waiter) {
+  #toFollowers(waiter, entering) {
     const at = this.#heads.indexOf(waiter);
     if (at < 0 || waiter.class !== 'x') return {};
-    /** @type {Follower[]} */
-    const followers = [];
+    const known = this.#heads.slice(at + 1);
+    const isWhole = (known.at(-1) ?? waiter).isLast === true;
+    const added = entering.map((it) => toFollower(it, ENTERING, it.valueBehind()));
+    const all = isWhole ? [...known, ...this.#toWaiters(added, null, ENTERING)] : known;
     let size = 0;
-    for (const head of this.#heads.slice(at + 1, at + 1 + MAX_FOLLOWERS)) {
-      size += head.value.length;
-      if (head.stoppers.length > 0 || size > MAX_FOLLOWERS_TEXT) break;
-      followers.push([head.class, head.id, head.priority, head.created, head.value]);
-    }
-    return followers.length === 0 ? {} : { readAt: waiter.readAt, followers };
+    const end = all.findIndex(({ value, stoppers }, i) => {
+      size += value.length;
+      return i === MAX_FOLLOWERS || size > MAX_FOLLOWERS_TEXT || stoppers.length > 0;
+    });
+    const named = all.slice(0, end < 0 ? undefined : end);
+    const toFollowers = (/** @type {boolean} */ areEntered) =>
+      named
+        .filter(({ readAt }) => (readAt === null) === areEntered)
+        .map((it) => toFollower(it, it.created, it.value));
+    return {
+      readAt: waiter.readAt ?? undefined,
+      followers: toFollowers(false),
+      entered: isWhole && end < 0 ? toFollowers(true) : undefined,
+    };
   }
 
   /**
-   * @param {Follower} follower
-   * @param {string} readAt
-   * @returns {Waiter}
+   * @param {Follower[]} followers
+   * @param {string | null} readAt
+   * @param {string} revision  of the notice
+   * @returns {Waiter[]}
    */
-  #toWaiter([requestClass, id, priority, created, value], readAt) {
-    const key = this.#bucket.parse(this.#keys.queueKey(requestClass, id, priority));
-    const request = toRequest(/** @type {RequestKey} */ (key), value);
-    return { ...request, created, value, readAt, stoppers: [] };
+  #toWaiters(followers, readAt, revision) {
+    return followers.map(([requestClass, id, priority, created, value]) => {
+      const key = this.#bucket.parse(this.#keys.queueKey(requestClass, id, priority));
+      const request = toRequest(/** @type {RequestKey} */ (key), value);
+      const at = created === ENTERING ? revision : created;
+      return { ...request, created: at, value, readAt, stoppers: [] };
+    });
   }
 
-  /** @param {Waiter} waiter */
-  #toGrant(waiter) {
+  /**
+   * @param {Waiter} waiter
+   * @param {EtcdRequest[]} [entering]  with the same change
+   */
+  #toGrant(waiter, entering = []) {
     const { id, class: it, priority, lease, created, value, readAt, stoppers } = waiter;
     const queued = this.#keys.queueKey(it, id, priority);
     const held = this.#keys.heldKey(it, id);
     const ops = [remove(queued), put(held, `${dateNow()} ${value}`, toLease(lease))];
     if (lease !== this.#session.leaseId) {
       // `heads`: for clients of earlier revisions
-      const notice = { heads: [], granted: created, ...this.#toFollowers(waiter) };
+      const notice = { heads: [], granted: created, ...this.#toFollowers(waiter, entering) };
       ops.push(put(this.#bucket.notification(id), JSON.stringify(notice), toLease(lease)));
     }
-    const isOvertaken = this.#keys.above(priority).map((range) => areNoneSince(range, readAt));
+    const above = this.#keys.above(priority);
+    const isFirst =
+      readAt === null
+        ? [areNoneBefore(this.#keys.listOf(priority), created), ...above.map(isEmpty)]
+        : above.map((range) => areNoneSince(range, readAt));
     const areStopped = stoppers.map((stopper) =>
       isCreatedAt(
         this.#keys.queueKey(stopper.class, stopper.id, stopper.priority),
         stopper.created,
       ),
     );
-    return { isNext: [isCreatedAt(queued, created), ...isOvertaken, ...areStopped], ops };
+    return { isNext: [isCreatedAt(queued, created), ...isFirst, ...areStopped], ops };
   }
 
   /**

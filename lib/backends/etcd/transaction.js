@@ -5,6 +5,7 @@ const { endOf } = require('./keys.js');
 /** The parts of an etcd transaction, as its protocol wants them. */
 
 const EQUAL = 0;
+const GREATER = 1;
 const LESS = 2;
 const BY_CREATION = 1;
 const BY_CHANGE = 2;
@@ -72,6 +73,14 @@ const following = (revision) => (BigInt(revision) + 1n).toString();
  */
 const areNoneSince = (range, revision) =>
   compareCreation(LESS, rangeOf(range), following(revision));
+
+/**
+ * No key was there before that revision.
+ * @param {Range} range
+ * @param {string} revision
+ */
+const areNoneBefore = (range, revision) =>
+  compareCreation(GREATER, rangeOf(range), (BigInt(revision) - 1n).toString());
 
 /**
  * @param {string} key
@@ -145,6 +154,7 @@ const keyValuesOf = (response) => response.response_range.kvs;
 const textOf = (key) => Buffer.from(key.buffer, key.byteOffset, key.length).toString('utf8');
 
 module.exports = {
+  areNoneBefore,
   areNoneSince,
   bytes,
   countOf,
