@@ -18,7 +18,8 @@ async function openNewer(endpoint) {
 
 /** Before a run of Jest: a cluster, whose URL the tests find in the environment. */
 module.exports = async () => {
-  const cluster = await EtcdCluster.start({ size: Number(process.env.HOLDFAST_TEST_ETCD_SIZE) });
+  const { HOLDFAST_TEST_ETCD_SIZE: size = '1' } = process.env;
+  const cluster = await EtcdCluster.start({ size: Number(size) });
   globalThis.etcdCluster = cluster;
   globalThis.newerEtcds = [];
   const endpoints = process.env.HOLDFAST_TEST_ETCD_NEWER
