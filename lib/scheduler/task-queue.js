@@ -364,7 +364,8 @@ class StarvationGuard {
     const oldest = this.#isSet ? null : this.#oldest();
     if (oldest === null) return;
     this.#isSet = true;
-    setTimeout(() => this.#onTimer(), Math.max(this.#msLeft(oldest), 1)).unref();
+    const ms = Math.max(this.#msLeft(oldest), 1);
+    setTimeout(() => this.#onTimer(), Math.min(ms, MAX_TIMER)).unref();
   }
 
   #onTimer() {

@@ -38,6 +38,16 @@ describe.each(Object.keys(RUNNERS))('lifetime of the event loop of a %s', (hostK
     expect(end).toEqual({ ...CLEAN_END, lines: ['end'] });
   });
 
+  test.each([2 ** 31, 2 ** 40])('a starvation limit of %p ms gives no warning', async (limit) => {
+    const end = await run(
+      `async ({ createScheduler, print }) => {
+        const patient = createScheduler({ starvationLimit: ${limit} });
+        await patient.postTask(() => print('task'), { priority: 'background' });
+      }`,
+    );
+    expect(end).toEqual({ ...CLEAN_END, lines: ['task'] });
+  });
+
   test('a task that was aborted or cancelled does not', async () => {
     const end = await run(async (holdfast) => {
       const { scheduler, TaskController, requestIdleCallback, cancelIdleCallback, print } =
