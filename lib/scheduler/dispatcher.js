@@ -271,7 +271,7 @@ function runObserved(task, scheduler) {
  * priority. Standard: Prioritized Task Scheduling, #sec-scheduler-alg-select-next-task.
  */
 class Dispatcher {
-  /** @type {TaskSchedule[]} all that have tasks; others too, while one has */
+  /** @type {TaskSchedule[]} all that have tasks */
   #busy = [];
   /** @type {HostCallback | undefined} opened at the first use */
   #host;
@@ -311,7 +311,9 @@ class Dispatcher {
    * @param {TaskSchedule} schedule
    */
   changed(schedule) {
-    if (!this.#busy.includes(schedule)) this.#busy.push(schedule);
+    const at = this.#busy.indexOf(schedule);
+    if (schedule.hasTasks && at === -1) this.#busy.push(schedule);
+    if (!schedule.hasTasks && at !== -1) this.#busy.splice(at, 1);
     this.updateLevel();
   }
 
@@ -326,9 +328,7 @@ class Dispatcher {
   /** Call it when the level may have changed. While tasks run, the native part does not read it. */
   updateLevel() {
     if (this.#isRunning) return;
-    const { level } = this;
-    if (level === LEVEL.NONE) this.#busy.length = 0;
-    this.open().level = level;
+    this.open().level = this.level;
   }
 
   /**

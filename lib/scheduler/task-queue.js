@@ -458,6 +458,11 @@ class TaskSchedule {
     return task;
   }
 
+  /** Whether any is queued; delayed ones do not count. */
+  get hasTasks() {
+    return this.#queues.highest !== -1;
+  }
+
   get level() {
     return LEVEL_OF[this.#nextPriority + 1];
   }

@@ -117,3 +117,23 @@ test('work that waits keeps a scheduler that nothing else refers to', () => {
   });
   expect(result).toEqual([false, true]);
 });
+
+test('a scheduler whose tasks have run is collected while another always has tasks', () => {
+  const result = run(async ({ scheduler, createScheduler, collect }) => {
+    let goesOn = true;
+    const again = () => goesOn && scheduler.postTask(again, { priority: 'background' });
+    again();
+    const references = [];
+    for (let i = 0; i < 20; i += 1) {
+      await (() => {
+        const own = createScheduler();
+        references.push(new WeakRef(own));
+        return own.postTask(() => {});
+      })();
+    }
+    await collect();
+    goesOn = false;
+    return references.filter((reference) => reference.deref() !== undefined).length;
+  });
+  expect(result).toBeLessThan(20);
+});
