@@ -129,6 +129,7 @@ void LoopHook::Wake() {
   if (!is_open_) return;
   if (!is_awake_) {
     is_awake_ = true;
+    cells_[kTurnCell] += 1;  // turns are not counted during the sleep
     functions_.Hold();
     turn_had_work_ = true;  // whatever it is that runs now
     (void)uv_prepare_start(&prepare_, [](uv_prepare_t* handle) { Of(handle)->OnPrepare(); });

@@ -56,6 +56,19 @@ test('a run of tasks ends when the budget is used up', async () => {
   expect(await tasksPerTurn(createScheduler({ budget: 1e6 }), 30)).toBe(30);
 });
 
+test('the budget is whole again after a time without tasks', async () => {
+  const own = createScheduler({ budget: 1 });
+  await own.postTask(() => spin(2));
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  await new Promise((resolve) => setImmediate(resolve));
+  const ids = [];
+  const timer = new Promise((resolve) => setTimeout(() => resolve(ids.push('timer')), 1));
+  spin(3); // the timer is due
+  const task = own.postTask(() => ids.push('task'), { priority: 'user-blocking' });
+  await Promise.all([timer, task]);
+  expect(ids).toEqual(['task', 'timer']);
+});
+
 describe('starvationLimit', () => {
   test('a task that has waited so long runs before tasks of higher priorities', async () => {
     const fair = createScheduler({ starvationLimit: 5 });
