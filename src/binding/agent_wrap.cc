@@ -527,7 +527,8 @@ napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
   uint32_t id = 0;
   uint32_t flags = 0;
   if (self == nullptr || !Read(env, call[0], id) || !Read(env, call[1], flags)) return Quit(env);
-  if (self->agent_ != nullptr) self->agent_->ChangePriority(id, PriorityIn(flags));
+  if (self->agent_ == nullptr) return nullptr;
+  self->agent_->ChangePriority(id, PriorityIn(flags));
   self->UpdateLoop();
   return nullptr;
 }
