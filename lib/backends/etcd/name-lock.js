@@ -153,7 +153,7 @@ const ENTERING = '0';
 const MAX_FOLLOWERS = 8;
 const MAX_FOLLOWERS_TEXT = 4_096;
 /** So many requests of the queue are read at once, at least and at most. */
-const MIN_HEADS = 4;
+const MIN_HEADS = MAX_FOLLOWERS + 1;
 const MAX_HEADS = 1_000;
 /** In a queue of more requests, a read would hold up the other changes of its transaction. */
 const LONG_QUEUE = 1_000;
