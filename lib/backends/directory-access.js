@@ -164,6 +164,9 @@ function networkWithoutSockets(file) {
   return network === 'FUSE' ? undefined : network;
 }
 
+/** Whether a directory is for the members of its group. @param {{ mode: number }} directory */
+const isShared = ({ mode }) => (mode & MODE_BITS) === SHARED_DIRECTORY;
+
 /**
  * The access to a directory of buckets, as its owner, group and mode say.
  * @param {{ uid: number, gid: number, mode: number }} directory  what stat() says of it
@@ -171,7 +174,7 @@ function networkWithoutSockets(file) {
  */
 function accessOf({ uid, gid, mode }) {
   const user = process.geteuid?.();
-  if ((mode & MODE_BITS) === SHARED_DIRECTORY) {
+  if (isShared({ mode })) {
     if (gid === UNKNOWN_GROUP) return 'its group has no number in this user namespace';
     if (user !== ROOT && user !== uid && !isMember(gid)) {
       return (
@@ -201,6 +204,7 @@ module.exports = {
   hasAccessList,
   isKnownMember,
   isMember,
+  isShared,
   NETWORK_FILE_SYSTEMS,
   networkOf,
   networkWithoutSockets,

@@ -1,7 +1,7 @@
 'use strict';
 
 const { createHash } = require('node:crypto');
-const { readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs');
+const { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { clearTimeout, dateNow, setTimeout } = require('../time.js');
 const {
@@ -13,6 +13,7 @@ const {
   toDOMString,
   toMember,
 } = require('../webidl.js');
+const { SHARED_FILE, isShared } = require('../backends/directory-access.js');
 const { LockLostError } = require('../errors.js');
 const { OF_RUN_EVERY, warnOfMisspeltOptions } = require('../option-names.js');
 const { locks, toLockManager } = require('./lock-manager.js');
@@ -108,6 +109,8 @@ const fileStore = (fileOf) => ({
     const draft = `${file}.${process.pid}`;
     try {
       writeFileSync(draft, `${run}\n`, { mode: 0o600 });
+      // Whatever the umask.
+      if (isShared(statSync(path.dirname(file)))) chmodSync(draft, SHARED_FILE);
       renameSync(draft, file);
     } catch (error) {
       rmSync(draft, { force: true });

@@ -1,6 +1,14 @@
 'use strict';
 
-const { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { createLocalLockManager, openLockManager, runEvery } = require('../../lib/index.js');
@@ -244,6 +252,22 @@ describe('if runs are noted', () => {
     await onceNow({ store });
     expect(readFileSync(store, 'utf8')).toBe(`${current}\n`);
   });
+
+  test.each([
+    ['2770: members of its group', 0o2770, 0o660],
+    ['700: its owner', 0o700, 0o600],
+  ])(
+    'in a directory of mode %s can read the file, whatever the umask',
+    async (_, mode, expected) => {
+      chmodSync(directory, mode);
+      const store = path.join(directory, 'job.run');
+      writeFileSync(store, `${current - 1}\n`);
+      const umask = process.umask(0o077);
+      await onceNow({ store });
+      process.umask(umask);
+      expect(statSync(store).mode & 0o777).toBe(expected);
+    },
+  );
 
   test('a file without a number counts as no note', async () => {
     const store = path.join(directory, 'job.run');
