@@ -8,13 +8,21 @@ const CLUSTER = new RegExp(String.raw`^(etcds?:\/\/)${USER}${ADDRESS}$`, 'i');
 /** The schemes of one machine, which have no users. */
 const LOCAL = /^(?:shm|broker|local):/i;
 
+/** pg takes the password as a parameter, too. */
+const PARAMETER = /([?&]password=)([^&#]*)/gi;
+
 /**
  * A lock URL for a person to read, who may show it to others: without its password. If it is
  * another URL, or not escaped, everything from the first ':' to the last '@' may be the password.
- * @param {string} url
+ * @param {string} given
  */
-function shownUrl(url) {
-  if (LOCAL.test(url)) return url;
+function shownUrl(given) {
+  if (LOCAL.test(given)) return given;
+  // An '@' stays: what is before it may be the rest of a password that is not escaped.
+  const url = given.replace(
+    PARAMETER,
+    (_, name, value) => name + (value.includes('@') ? '@…' : '…'),
+  );
   const cluster = CLUSTER.exec(url);
   if (cluster !== null) {
     const [, scheme, user, password, rest] = cluster;

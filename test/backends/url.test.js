@@ -64,6 +64,10 @@ test.each([
   ['http://me:secret@a', 'http://me:…@a'],
   ['shm:///srv/a:b@c', 'shm:///srv/a:b@c'],
   ['nonsense', 'nonsense'],
+  ['postgres://me@a:1/x?password=secret&ttl=3', 'postgres://me@a:1/x?password=…&ttl=3'],
+  ['postgres://a/x?ttl=3&Password=sec:ret', 'postgres://a/x?ttl=3&Password=…'],
+  ['postgres://me:pa@a:1/x?password=sec@ret', 'postgres://me:…@…'],
+  ['postgres://me:p?password=x@a/y', 'postgres://me:…@…'],
 ])('%s is shown without a password', (url, shown) => {
   expect(shownUrl(url)).toBe(shown);
 });
