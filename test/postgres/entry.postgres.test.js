@@ -113,6 +113,20 @@ test('a configuration that no thread can have is a TypeError that names the memb
   expect(() => openPostgresBackend({ host: 'h', ssl })).toThrow(/member 'ssl'/);
 });
 
+describe('a database with the encoding', () => {
+  let locks;
+  afterEach(() => locks?.close()); // also if the database is never reached
+
+  test.each(['SQL_ASCII', 'LATIN2', 'KOI8R', 'EUC_JP'])('%s has locks of any name', async (it) => {
+    const database = `in_${it.toLowerCase()}`;
+    await admin.query(`CREATE DATABASE ${database} ENCODING ${it} LOCALE 'C' TEMPLATE template0`);
+    locks = openLockManager({ url: server.url({ database }) });
+    const name = 'µ\0\ud800日本';
+    const inspection = locks.request(name, { label: name }, () => locks.inspect());
+    expect((await inspection).held).toMatchObject([{ name, label: name }]);
+  });
+});
+
 test('an administrator prepares a database for a role that may create nothing', async () => {
   await admin.query('CREATE ROLE web LOGIN');
   await admin.query('CREATE DATABASE app');

@@ -611,7 +611,7 @@ BEGIN
       -- lib/backends/grantable.js. The holders are before the waiting rows.
       is_granted := in_epoch <> 0 AND (ahead.state = 'h' OR passes)
         AND head.state = 'h' AND head.mode = 's' AND in_mode = 's';
-      -- Apart: an expression with a query costs 5 µs, also if the query is not reached.
+      -- Apart: an expression with a query costs 5 microseconds, also if the query is not reached.
       IF is_granted AND in_max_shared > 0 THEN
         is_granted := 'h' IS DISTINCT FROM (
           SELECT r.state FROM holdfast.requests r
