@@ -9,7 +9,7 @@ const {
   toDOMString,
   toMember,
 } = require('../webidl.js');
-const { PRIORITY_RANK, toTaskPriority } = require('../task-priority.js');
+const { toTaskPriority } = require('../task-priority.js');
 
 /** @typedef {import('../task-priority.js').TaskPriority} TaskPriority */
 
@@ -205,7 +205,7 @@ class SignalPriority {
     try {
       const previousPriority = this.#value;
       this.#value = priority;
-      this.#notify(priority, PRIORITY_RANK[priority] < PRIORITY_RANK[previousPriority]);
+      for (const observer of this.#observers) observer.priorityChanged(priority);
       this.#signal.dispatchEvent(createPriorityChangeEvent(previousPriority));
       for (const follower of this.#followers) {
         const signal = follower.deref();
@@ -213,20 +213,6 @@ class SignalPriority {
       }
     } finally {
       this.#isChanging = false;
-    }
-  }
-
-  /**
-   * Of lock requests in one queue, the last one falls first, and the first one rises first. In
-   * another order they would pass each other on their way, and a younger one might be granted.
-   * @param {TaskPriority} priority
-   * @param {boolean} falls
-   */
-  #notify(priority, falls) {
-    const observers = [...this.#observers];
-    if (falls) observers.reverse();
-    for (const observer of observers) {
-      if (this.#observers.has(observer)) observer.priorityChanged(priority);
     }
   }
 }

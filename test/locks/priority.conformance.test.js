@@ -209,25 +209,6 @@ describeOneClient('priority', (run) => {
   );
 
   test(
-    'requests with one signal keep their order when its priority falls',
-    run(async ({ TaskController, assert, locks, name }) => {
-      const order = [];
-      const controller = new TaskController({ priority: 'user-blocking' });
-      const { signal } = controller;
-      const holder = await locks.acquire(name, { mode: 'shared' });
-      const requests = ['exclusive', 'shared'].map((mode) =>
-        locks.request(name, { mode, signal }, () => order.push(mode)),
-      );
-      await locks.query();
-      controller.setPriority('background');
-      await locks.query();
-      holder.release();
-      await Promise.all(requests);
-      assert.deepEqual(order, ['exclusive', 'shared']);
-    }),
-  );
-
-  test(
     'acquire() takes the option',
     run(async ({ assert, locks, name }) => {
       const order = [];
