@@ -109,7 +109,7 @@ const fileStore = (fileOf) => ({
     const draft = `${file}.${process.pid}`;
     try {
       writeFileSync(draft, `${run}\n`, { mode: 0o600 });
-      // Whatever the umask.
+      // The umask of this process may have removed the rights of the group.
       if (isShared(statSync(path.dirname(file)))) chmodSync(draft, SHARED_FILE);
       renameSync(draft, file);
     } catch (error) {

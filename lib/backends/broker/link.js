@@ -327,7 +327,7 @@ class Launcher {
 
   /** @param {string} mark */
   #isAtWork(mark) {
-    // A mark of the future: the clock was set back since.
+    // If its time is in the future, the clock was set back since.
     if (Math.abs(ageOf(mark)) >= START_MS) return false;
     const pid = Number(this.#files.readText(mark));
     return this.#starts >= MAX_QUICK_STARTS || pid === 0 || isProcessThere(pid);

@@ -148,6 +148,7 @@ const toPriority = ({ extras }) =>
  *   value: string]} Follower
  */
 
+/** No key has this revision: the revision of the change is not known before it is made. */
 const ENTERING = '0';
 /** So many of the requests that follow are in the notice of a grant, with so many characters. */
 const MAX_FOLLOWERS = 8;
@@ -252,7 +253,7 @@ const sumOf = (numbers) => numbers.reduce((sum, it) => sum + it, 0);
 
 /**
  * The requests of one session for one name. Its steps run one after the other, so that the cluster
- * receives the requests in order. It keeps the invariants E1 to E7 (docs/etcd-protocol.md).
+ * receives the requests in order. It keeps the invariants E1 to E8 (docs/etcd-protocol.md).
  */
 class NameLock {
   #session;
