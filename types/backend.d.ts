@@ -309,6 +309,8 @@ export interface LockBackend {
    * Without this method a request keeps the priority with which it began.
    */
   changePriority?(request: LockBackendRequest): void;
+  /** Whether a request whose priority changes goes behind its equals, whatever its age. */
+  readonly movesBehindEquals?: boolean;
   /**
    * The highest priority of the requests that wait now for the lock that this request holds, as far
    * as it is known; null: none waits. When it changes, the backend calls `contentionChanged()` of

@@ -125,6 +125,10 @@ class WaitLimits {
     }
   }
 
+  get movesBehindEquals() {
+    return this.#request.backend.movesBehindEquals;
+  }
+
   /** @param {import('../task-priority.js').TaskPriority} priority */
   priorityChanged(priority) {
     this.#request.changePriority(priority);

@@ -9,7 +9,7 @@ const {
   toDOMString,
   toMember,
 } = require('../webidl.js');
-const { toTaskPriority } = require('../task-priority.js');
+const { PRIORITY_RANK, toTaskPriority } = require('../task-priority.js');
 
 /** @typedef {import('../task-priority.js').TaskPriority} TaskPriority */
 
@@ -59,7 +59,11 @@ function createPriorityChangeEvent(previousPriority) {
   return new TaskPriorityChangeEvent('prioritychange', { ...init, previousPriority });
 }
 
-/** @typedef {{ priorityChanged(priority: TaskPriority): void }} PriorityObserver */
+/**
+ * @typedef {object} PriorityObserver
+ * @property {(priority: TaskPriority) => void} priorityChanged
+ * @property {boolean} [movesBehindEquals]  see `LockBackend`
+ */
 
 /**
  * Followers that have been collected leave the lists of their sources.
@@ -205,7 +209,7 @@ class SignalPriority {
     try {
       const previousPriority = this.#value;
       this.#value = priority;
-      for (const observer of this.#observers) observer.priorityChanged(priority);
+      this.#notify(priority, PRIORITY_RANK[priority] < PRIORITY_RANK[previousPriority]);
       this.#signal.dispatchEvent(createPriorityChangeEvent(previousPriority));
       for (const follower of this.#followers) {
         const signal = follower.deref();
@@ -213,6 +217,21 @@ class SignalPriority {
       }
     } finally {
       this.#isChanging = false;
+    }
+  }
+
+  /**
+   * Of lock requests in one queue, the last one falls first, and the first one rises first. In
+   * another order they would pass each other on their way, and a younger one might be granted.
+   * Those that move behind their equals would stay in the reverse order.
+   * @param {TaskPriority} priority
+   * @param {boolean} falls
+   */
+  #notify(priority, falls) {
+    const inOrder = [...this.#observers];
+    const lastFirst = falls ? inOrder.filter((it) => !it.movesBehindEquals).reverse() : [];
+    for (const observer of new Set([...lastFirst, ...inOrder])) {
+      if (this.#observers.has(observer)) observer.priorityChanged(priority);
     }
   }
 }

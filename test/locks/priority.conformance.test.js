@@ -188,6 +188,35 @@ describeTwoClients('priority', (clients) => {
   });
 });
 
+describeTwoClients('requests with one signal', (clients) => {
+  /** The order of their grants, if their priority falls while they wait behind an own lock. */
+  async function ordersAfterFall({ TaskController, locks, name }) {
+    const orders = {};
+    for (const mode of ['exclusive', 'shared']) {
+      const controller = new TaskController({ priority: 'user-blocking' });
+      const { signal } = controller;
+      const holder = await locks.acquire(name, { mode });
+      const order = (orders[mode] = []);
+      const requests = ['exclusive', 'shared', 'exclusive'].map((own, i) =>
+        locks.request(name, { mode: own, signal }, () => order.push(i)),
+      );
+      await locks.query();
+      controller.setPriority('background');
+      await locks.query();
+      holder.release();
+      await Promise.all(requests);
+    }
+    return orders;
+  }
+
+  test('keep their order when its priority falls', async () => {
+    const { exclusive, shared } = await clients.first.run(ordersAfterFall);
+    expect(exclusive).toEqual([0, 1, 2]);
+    // Beside the shared holder, the second one is granted if the first one falls before it.
+    if (clients.movesFromItsPosition) expect(shared).toEqual([0, 1, 2]);
+  });
+});
+
 describeOneClient('priority', (run) => {
   test(
     'the option goes before the signal',

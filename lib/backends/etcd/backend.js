@@ -11,6 +11,8 @@ const ENGINE = {
   // A change names the key of its lock up to seven times, in base64: at most four bytes per code
   // unit. By default etcd takes 1.5 MiB, labels included.
   maxNameUnits: 2 ** 15,
+  // Keys are in the order of their creation, and a request that moves has a new key.
+  movesBehindEquals: true,
 };
 
 /**

@@ -191,6 +191,7 @@ const needRoomTo = createRoomChecks();
  * @property {import('./session-thread.js').EngineName} name
  * @property {string} server  its name in messages
  * @property {number} maxNameUnits
+ * @property {boolean} [movesBehindEquals]  see `LockBackend`
  */
 
 /**
@@ -354,6 +355,10 @@ class RemoteBackend {
     this.#end(entry, (loss) => (answer = { loss }), undefined);
     this.#block(Infinity, () => answer !== undefined);
     return /** @type {any} */ (answer)?.loss;
+  }
+
+  get movesBehindEquals() {
+    return this.#engine.movesBehindEquals;
   }
 
   /** @param {Request} request */
