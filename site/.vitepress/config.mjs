@@ -84,6 +84,7 @@ const sidebar = [
       page('The publication list', '/docs/flat-combining'),
       page('Deadlock detection', '/docs/deadlock-detection'),
       page('Lock order', '/docs/lock-order'),
+      page('The protocol of the broker', '/docs/broker-protocol'),
       page('The protocol of etcd locks', '/docs/etcd-protocol'),
       page('The cost of loading', '/docs/loading'),
       page('Decisions', '/docs/decisions/README'),

@@ -282,7 +282,7 @@ void ShardRepair::ClearIndex() {
   for (uint32_t i = 0; i < segment.geometry().buckets_per_shard; ++i) {
     segment.bucket(shard_.index(), i).Set(kNoCell);
   }
-  // All were closed.
+  // All were revoked.
   for (Shared<CellId>& entry : shard_.header().biased) entry.Set(kNoCell);
 }
 
