@@ -294,6 +294,7 @@ class LockManager {
 
   /** Beyond the standard: detaches this agent for good. */
   close() {
+    if (!isLockManager(this)) refuseCall(this, 'close');
     const backend = this.#backend;
     this.#isClosed = true;
     this.#backend = undefined; // before the backend's own code runs, which may call this manager

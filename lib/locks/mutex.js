@@ -2,6 +2,7 @@
 
 const { LockError, notSupportedError } = require('../errors.js');
 const {
+  isObject,
   toAbortSignal,
   toBoolean,
   toCallback,
@@ -271,6 +272,25 @@ function createRelease(lock) {
 }
 
 /**
+ * The rejection of a method that was called without its object.
+ * @param {string} object  the usual name of it
+ * @param {string} method
+ * @returns {Promise<never>}
+ */
+const refuseCall = (object, method) =>
+  Promise.reject(
+    new TypeError(
+      `${method}() was called without its ${object}: call it as ${object}.${method}(), or bind it`,
+    ),
+  );
+
+/** @type {(value: unknown) => boolean} */
+let isMutex;
+
+/** @type {(value: unknown) => boolean} */
+let isSemaphore;
+
+/**
  * A lock with the interface of common mutex libraries. With a name it is the lock of that name in a
  * lock manager, shared by threads and processes. Without a name it is private to the object.
  */
@@ -291,6 +311,7 @@ class Mutex {
   }
 
   async isLocked() {
+    if (!isMutex(this)) return refuseCall('mutex', 'isLocked');
     return this.locked;
   }
 
@@ -299,6 +320,7 @@ class Mutex {
    * @returns {Promise<MutexRelease | null>}
    */
   acquire(options = undefined) {
+    if (!isMutex(this)) return refuseCall('mutex', 'acquire');
     return this.#base.acquire(options, {});
   }
 
@@ -307,6 +329,7 @@ class Mutex {
    * @param {unknown} [options]
    */
   runExclusive(callback, options = undefined) {
+    if (!isMutex(this)) return refuseCall('mutex', 'runExclusive');
     return this.#base.run(callback, options, { mode: 'exclusive' });
   }
 
@@ -315,6 +338,7 @@ class Mutex {
    * @param {unknown} [options]
    */
   runShared(callback, options = undefined) {
+    if (!isMutex(this)) return refuseCall('mutex', 'runShared');
     return this.#base.run(callback, options, { mode: 'shared' });
   }
 
@@ -323,8 +347,13 @@ class Mutex {
    * @param {import('../../types/mutex.d.ts').WaitForUnlockOptions} [options]
    */
   async waitForUnlock(options = undefined) {
+    if (!isMutex(this)) return refuseCall('mutex', 'waitForUnlock');
     if (options === undefined && !this.locked) return;
     await this.#base.waitUntilFree(options, { mode: 'exclusive' });
+  }
+
+  static {
+    isMutex = (value) => isObject(value) && #base in value;
   }
 }
 acceptInstancesOfCopies(Mutex, 'Mutex');
@@ -366,6 +395,7 @@ class Semaphore {
   }
 
   async isLocked() {
+    if (!isSemaphore(this)) return refuseCall('semaphore', 'isLocked');
     return this.locked;
   }
 
@@ -374,6 +404,7 @@ class Semaphore {
    * @returns {Promise<MutexRelease | null>}
    */
   acquire(options = undefined) {
+    if (!isSemaphore(this)) return refuseCall('semaphore', 'acquire');
     return this.#base.acquire(options, this.#permit);
   }
 
@@ -382,6 +413,7 @@ class Semaphore {
    * @param {unknown} [options]
    */
   runExclusive(callback, options = undefined) {
+    if (!isSemaphore(this)) return refuseCall('semaphore', 'runExclusive');
     return this.#base.run(callback, options, this.#permit);
   }
 
@@ -391,6 +423,7 @@ class Semaphore {
    * @param {unknown} [options]
    */
   runShared(callback, options = undefined) {
+    if (!isSemaphore(this)) return refuseCall('semaphore', 'runShared');
     return this.runExclusive(callback, options);
   }
 
@@ -399,7 +432,12 @@ class Semaphore {
    * @param {import('../../types/mutex.d.ts').WaitForUnlockOptions} [options]
    */
   async waitForUnlock(options = undefined) {
+    if (!isSemaphore(this)) return refuseCall('semaphore', 'waitForUnlock');
     await this.#base.waitUntilFree(options, this.#permit);
+  }
+
+  static {
+    isSemaphore = (value) => isObject(value) && #base in value;
   }
 }
 acceptInstancesOfCopies(Semaphore, 'Semaphore');

@@ -17,10 +17,11 @@ afterAll(() => locks.close());
 const nothing = () => {};
 
 test('a method that was taken off its manager says so', async () => {
-  const { request, query, isLocked } = locks;
+  const { request, query, isLocked, close } = locks;
   await expect(request('a', nothing)).rejects.toThrow(/called without its lock manager/);
   await expect(query()).rejects.toThrow(/called without its lock manager/);
   expect(() => isLocked('a')).toThrow(/called without its lock manager/);
+  expect(() => close()).toThrow(/called without its lock manager/);
 });
 
 test('a callback before the options is refused with its place', async () => {

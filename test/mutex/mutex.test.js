@@ -7,6 +7,7 @@ const {
   LockLostError,
   Mutex,
   openLockManager,
+  Semaphore,
 } = require('../../lib/index.js');
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -295,4 +296,22 @@ test('an asynchronous disposal ends when the release is in effect', async () => 
   expect(await end).toBe(true);
   expect(await again).toBe(true);
   expect(mutex.locked).toBe(false);
+});
+
+describe.each([
+  ['mutex', () => new Mutex('a', { manager: createLocalLockManager() })],
+  ['semaphore', () => new Semaphore('a', 2, { manager: createLocalLockManager() })],
+])('a method of a %s', (kind, create) => {
+  const methods = ['acquire', 'isLocked', 'runExclusive', 'runShared', 'waitForUnlock'];
+
+  test.each(methods)('%s() that is called without it rejects, and says so', async (method) => {
+    const instance = create();
+    const detached = instance[method];
+    const prototype = Object.getPrototypeOf(instance);
+    for (const receiver of [undefined, null, {}, prototype, Object.create(instance)]) {
+      await expect(detached.call(receiver, () => {})).rejects.toThrow(
+        `${method}() was called without its ${kind}: call it as ${kind}.${method}(), or bind it`,
+      );
+    }
+  });
 });
