@@ -67,13 +67,34 @@ function toStatus(code, signal) {
   return SIGNAL_BASE + os.constants.signals[signal];
 }
 
+/** The usual reasons, by error code. */
+const WHY_NOT_STARTED = new Map([
+  ['ENOENT', 'there is no such command'],
+  ['ERR_INVALID_ARG_VALUE', 'there is no such command'], // the empty one
+  ['E2BIG', 'its arguments, or the name of the lock in its environment, are too long'],
+]);
+
 /**
  * @param {string} file
  * @param {NodeJS.ErrnoException} error
  */
 function toSpawnError(file, error) {
-  const why = error.code === 'ENOENT' ? 'there is no such command' : error.message;
+  const why = WHY_NOT_STARTED.get(error.code ?? '') ?? error.message;
   return new CommandError(`exec: ${printable(file)}: ${why}`, EXIT_STATUS.unavailable);
+}
+
+/**
+ * Starts a command. Node throws some errors of the system, and reports others by an event.
+ * @param {string} file
+ * @param {string[]} args
+ * @param {import('node:child_process').SpawnOptions} options
+ */
+function startCommand(file, args, options) {
+  try {
+    return spawn(file, args, options);
+  } catch (error) {
+    throw toSpawnError(file, /** @type {NodeJS.ErrnoException} */ (error));
+  }
 }
 
 /**
@@ -94,7 +115,10 @@ function runCommand(manager, { lock, request }, [file, ...args], { close = false
     // Before the start: the command may be sent a signal, through here, as soon as it runs. Signals
     // arrive in a later turn of the event loop, when there is a child.
     const endForwarding = forwardSignals(() => child);
-    const child = spawn(file, args, { stdio: ['inherit', 'inherit', 'inherit', ...life], env });
+    const child = startCommand(file, args, {
+      stdio: ['inherit', 'inherit', 'inherit', ...life],
+      env,
+    });
     for (const descriptor of life) closeSync(descriptor);
     request.catch(({ message }) => {
       if (child.exitCode !== null || child.signalCode !== null) return;

@@ -39,6 +39,8 @@ describe('a free lock: the same exit status and output as flock', () => {
     ['options of the command', [], ['ls', '-d', '/']],
     ['input', [], ['cat'], 'line 1\nline 2\n'],
     ['a command that is not there', [], ['/no/such/command']],
+    ['an empty command', [], ['']],
+    ['a directory', [], ['/']],
     ['-n', ['-n'], ['echo', 'x']],
     ['-w', ['-w', '5'], ['echo', 'x']],
     ['--timeout and a fraction', ['--timeout', '.5'], ['echo', 'x']],
@@ -51,6 +53,15 @@ describe('a free lock: the same exit status and output as flock', () => {
     const [ours, theirs] = both(options, command, input);
     expect(ours).toEqual(theirs);
   });
+});
+
+test('a command that the system does not start, as it is too long, is no fault of holdfast', () => {
+  const name = 'n'.repeat(131_060); // a longer argument is refused before holdfast starts
+  const { status, stderr } = cli.run(['exec', name, 'true']);
+  expect(stderr).toBe(
+    'holdfast: exec: true: its arguments, or the name of the lock in its environment, are too long\n',
+  );
+  expect(status).toBe(69);
 });
 
 describe('wrong arguments: the same exit status as flock', () => {
