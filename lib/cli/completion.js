@@ -3,6 +3,7 @@
 const { Argument } = require('commander');
 const { openManager, bucketExists } = require('./table-options.js');
 const { printLine } = require('./output.js');
+const { printable } = require('./printable.js');
 
 /** @typedef {import('commander').Command} Command */
 
@@ -133,8 +134,8 @@ async function printNames() {
   const manager = openManager({});
   const { held, pending } = await manager.query();
   manager.close();
-  // A name with a line break or a control character is no word that a shell could offer.
-  const isWord = (/** @type {string} */ name) => /^[^\p{Cc}\p{Surrogate}]+$/u.test(name);
+  // A shell shows what it offers: no line breaks, and nothing that a terminal obeys.
+  const isWord = (/** @type {string} */ name) => name !== '' && printable(name) === name;
   const names = new Set([...held, ...pending].map(({ name }) => name));
   for (const name of [...names].filter(isWord).sort()) printLine(name);
 }
