@@ -125,7 +125,8 @@ export interface EtcdExamination {
  * `etcds:`, and then also the parameters `ca`, `cert` and `key`, names of files. The parameter
  * `passwordFile` names a file as well. The files are read again for each connection and each token
  * of authentication. A dead machine's locks are free after `ttl` seconds (2 to 3600, default 10).
- * @throws TypeError when the URL is not understood, InvalidStateError when `@grpc/grpc-js` is missing
+ * @throws TypeError when the URL is not understood, InvalidStateError when `@grpc/grpc-js` is
+ * missing or a file that the URL names cannot be read
  */
 export function openEtcdBackend(url: string, options?: EtcdOptions): EtcdBackend;
 

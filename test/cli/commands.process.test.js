@@ -454,7 +454,16 @@ describe('completion', () => {
   });
 
   test('a name that could deceive the reader of a terminal is not offered', async () => {
-    const names = ['ledger', '', 'a\nb', '\u001b[2J', '\u202etxt', 'a\u2028b', 'a\u200bb', '\ud800'];
+    const names = [
+      'ledger',
+      '',
+      'a\nb',
+      '\u001b[2J',
+      '\u202etxt',
+      'a\u2028b',
+      'a\u200bb',
+      '\ud800',
+    ];
     for (const name of names) await cli.holdHere(name);
     expect(cli.run(['completion', 'names']).stdout).toBe('ledger\n');
   });

@@ -25,6 +25,10 @@ describe('a URL of an etcd cluster', () => {
     });
   });
 
+  test('may have an @ in its prefix', () => {
+    expect(toClusterOptions('etcd://a/me@team').prefix).toBe('me@team');
+  });
+
   test('carries a user and a password, percent-encoded', () => {
     const { user, password } = toClusterOptions('etcd://me:p%40%3Ass@a');
     expect([user, password]).toEqual(['me', 'p@:ss']);
@@ -46,8 +50,38 @@ describe('a URL of an etcd cluster', () => {
     expect(() => toClusterOptions(url)).toThrow(TypeError);
   });
 
+  test.each([[undefined], [null], [{}]])('%p is refused, and named', (url) => {
+    expect(() => toClusterOptions(url)).toThrow(/^Expected a URL of an etcd cluster, not \w+$/);
+  });
+
   test('without TLS no certificate is taken', () => {
     expect(() => toClusterOptions('etcd://a', { ca: 'pem' })).toThrow(/certificates need etcds:/);
+  });
+
+  test.each([
+    ['ca', 'etcds://a?ca=/no/such/file'],
+    ['cert', 'etcds://a?cert=/no/such/file'],
+    ['key', 'etcds://a?key=/'],
+    ['passwordFile', 'etcd://me@a?passwordFile=/no/such/file'],
+  ])('a file of the parameter %s that cannot be read is named', (parameter, url) => {
+    const message = `The file of '${parameter}' in '${url}' cannot be read: E(NOENT|ISDIR): `;
+    expect(() => toClusterOptions(url)).toThrow(
+      expect.objectContaining({
+        name: 'InvalidStateError',
+        message: expect.stringMatching(message.replace('?', '\\?')),
+      }),
+    );
+  });
+
+  test('a password is no parameter, and the error says so without it', () => {
+    for (const [url, shown] of [
+      ['etcd://a?password=secret', "'etcd://a?password=…'"],
+      ['etcd://a?password=secret&ttl=10', "'etcd://a?password=…&ttl=10'"],
+    ]) {
+      expect(() => toClusterOptions(url)).toThrow(
+        `${shown} is no URL of an etcd cluster: the parameter 'password' is unknown`,
+      );
+    }
   });
 
   test('its scheme may have upper case', () => {
@@ -57,6 +91,7 @@ describe('a URL of an etcd cluster', () => {
 
   test.each([
     'etcd://me:secret@a?nothing=1',
+    'etcd://a?password=se@cret',
     'etcd://me:se/cret@a',
     'etcd://me:se?cret@a',
     'etcd://me:se#cret@a',

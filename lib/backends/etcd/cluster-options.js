@@ -2,6 +2,7 @@
 
 const { readFileSync } = require('node:fs');
 const { resolve } = require('node:path');
+const { invalidStateError } = require('../../errors.js');
 const { DEFAULT_TTL_S, TTL_RANGE, isTtl } = require('../remote/ttl.js');
 const { shownUrl } = require('../shown-url.js');
 
@@ -63,12 +64,18 @@ function toEndpoint(text, url) {
 }
 
 /**
- * @param {string | Uint8Array | undefined} given
  * @param {string | undefined} file
+ * @param {string} parameter  that names it
+ * @param {string} url
  */
-function toBytes(given, file) {
-  if (given !== undefined) return Buffer.from(given);
-  return file === undefined ? undefined : readFileSync(file);
+function readNamed(file, parameter, url) {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    const { message } = /** @type {Error} */ (error);
+    throw invalidStateError(`The file of '${parameter}' in '${url}' cannot be read: ${message}`);
+  }
 }
 
 /**
@@ -122,14 +129,21 @@ function toFiles(parameters, given) {
  * @param {string} url
  * @param {EtcdOptions} [options]
  * @returns {ClusterOptions}
- * @throws TypeError where the URL is not understood, with what is wrong
+ * @throws TypeError where the URL is not understood, with what is wrong; a DOMException
+ *   InvalidStateError when a file cannot be read
  */
 function toClusterOptions(url, options = {}) {
+  if (typeof url !== 'string') {
+    throw new TypeError(
+      `Expected a URL of an etcd cluster, not ${url === null ? url : typeof url}`,
+    );
+  }
   const match = URL_PATTERN.exec(url);
   const shown = shownUrl(url);
   if (match === null) throw urlError(shown, 'its shape is another one');
   const [, scheme, userInfo, hosts, path = '', query = ''] = match;
-  if (userInfo === undefined && shown !== url) throw urlError(shown, NOT_ESCAPED);
+  const isCut = shown !== url && shown.includes('@'); // behind the password
+  if (userInfo === undefined && isCut) throw urlError(shown, NOT_ESCAPED);
   const parameters = new URLSearchParams(query);
   for (const name of parameters.keys()) {
     if (!PARAMETERS.includes(name)) throw urlError(shown, `the parameter '${name}' is unknown`);
@@ -142,11 +156,11 @@ function toClusterOptions(url, options = {}) {
   if (parameters.get('passwordFile') === '') throw urlError(shown, "'passwordFile' names no file");
   const { user, password } = toUser(options, userInfo ?? '', shown);
   const files = toFiles(parameters, { ...options, password });
-  const certificates = {
-    ca: toBytes(options.ca, files.ca),
-    cert: toBytes(options.cert, files.cert),
-    key: toBytes(options.key, files.key),
+  const toBytes = (/** @type {'ca' | 'cert' | 'key'} */ what) => {
+    const given = options[what];
+    return given === undefined ? readNamed(files[what], what, shown) : Buffer.from(given);
   };
+  const certificates = { ca: toBytes('ca'), cert: toBytes('cert'), key: toBytes('key') };
   if (!isEncrypted && Object.values(certificates).some((it) => it !== undefined)) {
     throw urlError(shown, 'certificates need etcds:');
   }
@@ -158,7 +172,7 @@ function toClusterOptions(url, options = {}) {
     isEncrypted,
     ...certificates,
     user,
-    password: password ?? (files.password && readFileSync(files.password, 'utf8').trimEnd()),
+    password: password ?? readNamed(files.password, 'passwordFile', shown)?.toString().trimEnd(),
     files,
   };
 }
