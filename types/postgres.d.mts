@@ -3,5 +3,5 @@ import type * as postgres from './postgres.js';
 export * from './postgres.js';
 
 /** The `default` export of `import`. */
-declare const exports: typeof postgres;
+declare const exports: Omit<typeof postgres, 'default'>;
 export default exports;
