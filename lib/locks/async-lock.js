@@ -63,6 +63,9 @@ class AsyncLock {
     } catch {
       throw new TypeError('The buffer is not a SharedArrayBuffer');
     }
+    if (byteOffset % Int32Array.BYTES_PER_ELEMENT !== 0) {
+      throw new RangeError('The byte offset is not a multiple of 4'); // NaN would be the word at 0
+    }
     this.#word = new Int32Array(sharedArrayBuffer, byteOffset, 1);
     this.#newest = newestOf.get(sharedArrayBuffer) ?? new Map();
     newestOf.set(sharedArrayBuffer, this.#newest);

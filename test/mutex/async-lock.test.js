@@ -70,6 +70,13 @@ test('a buffer of another realm is a buffer; nothing else is', () => {
   for (const other of others) expect(() => new AsyncLock(other)).toThrow(TypeError);
 });
 
+test.each([[NaN], [{}], [4.5], [2], [-4], [16], ['four']])(
+  'the byte offset %p is refused, and is not the start of the buffer',
+  (offset) => {
+    expect(() => new AsyncLock(buffer, offset)).toThrow(RangeError);
+  },
+);
+
 test('unlock() throws when it is not locked, and leaves it so', () => {
   expect(() => lock.unlock()).toThrow(expect.objectContaining({ reason: 'not locked' }));
   lock.lock();
