@@ -18,7 +18,10 @@ const toJson = (value) =>
     JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? String(member) : member)),
   );
 
-/** The width of the terminal; without one, lines are not cut. */
-const outputWidth = () => (process.stdout.isTTY ? process.stdout.columns : Infinity);
+/**
+ * The width of the terminal; without one, lines are not cut. A terminal that no window was set for,
+ * as in a container or a job of CI, has a width of 0.
+ */
+const outputWidth = () => (process.stdout.isTTY && process.stdout.columns) || Infinity;
 
 module.exports = { colors, note, outputWidth, printLine, toJson };

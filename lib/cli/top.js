@@ -361,7 +361,7 @@ function bodyLines(frame) {
   if (frame.state.detail !== undefined) return detailLines(frame);
   if (frame.rows.length > 0) return listLines(frame);
   const why = frame.state.filter === '' ? 'No lock is used.' : 'No lock of this name is used.';
-  return [frame.colors.dim(why)];
+  return [frame.colors.dim(cut(why, frame.size.columns))];
 }
 
 /**
@@ -412,8 +412,8 @@ class Screen {
   }
 
   get size() {
-    const { columns = DEFAULT_SIZE.columns, rows = DEFAULT_SIZE.rows } = this.#output;
-    return { columns, rows };
+    const { columns, rows } = this.#output;
+    return { columns: columns || DEFAULT_SIZE.columns, rows: rows || DEFAULT_SIZE.rows };
   }
 
   open() {

@@ -67,6 +67,14 @@ test.each([60, 80, 132])('at %d columns the holder is whole: process, state, tim
   for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(columns);
 });
 
+test('that no lock is used has room in a narrow terminal', () => {
+  const state = new TopState();
+  state.filter = 'x';
+  for (const line of linesOf(viewOf([]), { state, size: { columns: 20, rows: 8 } })) {
+    expect(stringWidth(line)).toBeLessThanOrEqual(20);
+  }
+});
+
 test('in any order deadlocked rows are first, then those whose holder is stopped', () => {
   const stopped = lock('stopped', { held: [holder({ processState: 'stopped' })] });
   const busy = lock('busy', { pending: Array.from({ length: 9 }, () => request()) });
