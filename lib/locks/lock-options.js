@@ -6,7 +6,6 @@ const {
   toBoolean,
   toDictionarySource,
   toDOMString,
-  toEnforcedInteger,
   toMember,
   toNumber,
 } = require('../webidl.js');
@@ -62,11 +61,14 @@ const toDeadlockAction = enumConverter(
   /** @type {const} */ (['warn', 'reject', 'ignore']),
 );
 
-/** @param {unknown} value */
-function toLimit(value) {
-  const limit = toEnforcedInteger(value);
+/**
+ * @param {unknown} value
+ * @param {string} [what]  for the message
+ */
+function toLimit(value, what = "The member 'limit'") {
+  const limit = Math.trunc(toNumber(value));
   if (limit >= 1 && limit <= INT32_MAX) return limit;
-  throw new TypeError(`The member 'limit' is not within 1 to ${INT32_MAX}`);
+  throw new TypeError(`${what} is not within 1 to ${INT32_MAX}`);
 }
 
 /**

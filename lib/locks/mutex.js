@@ -380,7 +380,7 @@ class Semaphore {
           'is private: new Semaphore(undefined, 4)',
       );
     }
-    this.#limit = toLimit()(permits);
+    this.#limit = toLimit()(permits, 'The number of permits');
     this.#base = new MutexBase(name === undefined ? undefined : toName(name), options);
   }
 

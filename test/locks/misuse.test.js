@@ -30,6 +30,12 @@ test('a callback before the options is refused with its place', async () => {
   );
 });
 
+test.each([NaN, -1, 0, 'many'])('a limit of %p is refused by its name', async (limit) => {
+  await expect(locks.request('a', { mode: 'shared', limit }, nothing)).rejects.toThrow(
+    "The member 'limit' is not within 1 to 2147483647",
+  );
+});
+
 test('acquire() refuses a callback, and takes nothing', async () => {
   await expect(locks.acquire('a', nothing)).rejects.toThrow(TypeError);
   expect(locks.isLocked('a')).toBe(false);

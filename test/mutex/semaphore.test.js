@@ -101,6 +101,11 @@ test.each([0, -1, NaN, 2 ** 31, undefined, 'many'])('%p permits are a TypeError'
   expect(() => new Semaphore('a', permits)).toThrow(TypeError);
 });
 
+test.each([0, -1, NaN, 2 ** 31, 'many'])('the error for %p permits is about them', (permits) => {
+  const message = 'The number of permits is not within 1 to 2147483647';
+  expect(() => new Semaphore('a', permits)).toThrow(message);
+});
+
 test('a change of the options of one call does not reach the next one', async () => {
   const manager = createLocalLockManager();
   const { request } = manager;
