@@ -84,20 +84,6 @@ function toSpawnError(file, error) {
 }
 
 /**
- * Starts a command. Node throws some errors of the system, and reports others by an event.
- * @param {string} file
- * @param {string[]} args
- * @param {import('node:child_process').SpawnOptions} options
- */
-function startCommand(file, args, options) {
-  try {
-    return spawn(file, args, options);
-  } catch (error) {
-    throw toSpawnError(file, /** @type {NodeJS.ErrnoException} */ (error));
-  }
-}
-
-/**
  * Runs a command to its end, with this program's standard streams, process group and terminal.
  *
  * The command inherits the descriptors that show the kernel that this process lives. So if this
@@ -115,11 +101,16 @@ function runCommand(manager, { lock, request }, [file, ...args], { close = false
     // Before the start: the command may be sent a signal, through here, as soon as it runs. Signals
     // arrive in a later turn of the event loop, when there is a child.
     const endForwarding = forwardSignals(() => child);
-    const child = startCommand(file, args, {
-      stdio: ['inherit', 'inherit', 'inherit', ...life],
-      env,
-    });
-    for (const descriptor of life) closeSync(descriptor);
+    /** @type {import('node:child_process').ChildProcess} */
+    let child;
+    try {
+      child = spawn(file, args, { stdio: ['inherit', 'inherit', 'inherit', ...life], env });
+    } catch (/** @type {any} */ error) {
+      endForwarding(); // Node throws some errors of the system, and reports others by an event
+      return reject(toSpawnError(file, error));
+    } finally {
+      for (const descriptor of life) closeSync(descriptor);
+    }
     request.catch(({ message }) => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const end = onLoss === 'terminate' ? 'it is ended' : 'it continues without the lock';
