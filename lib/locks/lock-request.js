@@ -296,15 +296,21 @@ class PendingRelease {
 /**
  * Reports the loss of a lock to its signal and to the subscribers.
  * @param {LockRequest} request  granted
- * @param {import('../errors.js').LossReason} reason
- * @param {string} [because]  the backend's explanation
+ * @param {LockLostError} error
  */
-function reportLoss(request, reason, because = undefined) {
-  const error = new LockLostError(reason, request.token, request.name, because);
+function reportLoss(request, error) {
   signalLoss(request, error); // before the rejection
   publishLostInMicrotask(request, error);
   return error;
 }
+
+/**
+ * @param {LockRequest} request  granted
+ * @param {import('../errors.js').LossReason} reason
+ * @param {string} [because]  the backend's explanation
+ */
+const toLoss = ({ token, name }, reason, because) =>
+  new LockLostError(reason, token, name, because);
 
 /**
  * Callbacks of granted locks run in microtasks, because a turn of the event loop for each would
@@ -574,7 +580,12 @@ class LockRequest {
   lost(reason, because = undefined) {
     // The callback comes after the end.
     if (this.#phase < HOLDING && reason === 'stolen') publishGrantInMicrotask(this);
-    const error = reportLoss(this, reason, because);
+    this.lose(toLoss(this, reason, because));
+  }
+
+  /** @param {LockLostError} error  of this lock, or of the lock that covers it */
+  lose(error) {
+    const { reason } = reportLoss(this, error);
     if (this.#phase === HOLDING || reason === 'stolen') {
       this.#error = error;
       this.#section?.lose(error);
@@ -610,8 +621,9 @@ class LockRequest {
       this.failed(reason);
       return;
     }
+    // A loss before it counts.
     const giveUp = (/** @type {LossReason | undefined} */ loss) =>
-      this.failed(loss === undefined ? reason : reportLoss(this, loss)); // a loss before it counts
+      this.failed(loss === undefined ? reason : reportLoss(this, toLoss(this, loss)));
     const answer = this.backend.release(this);
     if (isPending(answer)) {
       this.#phase = OVER;
@@ -758,7 +770,7 @@ class LockRequest {
     if (lossReason === undefined) {
       publishEnd(this, this.#error ?? reason);
     } else {
-      this.#error = reportLoss(this, lossReason);
+      this.#error = reportLoss(this, toLoss(this, lossReason));
       publishEndInMicrotask(this, this.#error); // after the loss
     }
     return this.#error;

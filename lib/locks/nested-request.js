@@ -52,7 +52,7 @@ class NestedRequest extends LockRequest {
    * @param {LockLostError} error
    */
   coverLost(error) {
-    if (this.isHolding) this.lost(error.reason);
+    if (this.isHolding) this.lose(error);
     else this.abort(error);
   }
 }

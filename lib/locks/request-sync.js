@@ -50,8 +50,8 @@ class SyncRequest {
   /** Whether the backend may have it. */
   #isRequested = false;
   #isGranted = false;
-  /** @type {LossReason | undefined} reported while the callback ran */
-  #lossReason;
+  /** @type {LockLostError | undefined} reported while the callback ran */
+  #loss;
   /** @type {Backend | undefined} */
   #nestedBackend;
 
@@ -109,9 +109,12 @@ class SyncRequest {
     this.signals?.report(priority);
   }
 
-  /** @param {LossReason} reason */
-  lost(reason) {
-    this.#lossReason = reason;
+  /**
+   * @param {LossReason} reason
+   * @param {string} [because]  the backend's explanation
+   */
+  lost(reason, because = undefined) {
+    this.#loss = new LockLostError(reason, this.token, this.name, because);
   }
 
   /** @param {(lock: Lock | null) => unknown} callback */
@@ -198,14 +201,16 @@ class SyncRequest {
   /** @throws LockLostError, in place of the callback's result or error */
   #release() {
     const { backend } = this;
-    const reason =
-      this.#lossReason ??
-      (backend.releaseSync === undefined
-        ? /** @type {LossReason | undefined} */ (backend.release(this))
-        : backend.releaseSync(this));
+    if (this.#loss === undefined) {
+      const reason =
+        backend.releaseSync === undefined
+          ? /** @type {LossReason | undefined} */ (backend.release(this))
+          : backend.releaseSync(this);
+      if (reason !== undefined) this.lost(reason);
+    }
     this.#isRequested = false;
-    if (reason === undefined) return;
-    const error = new LockLostError(reason, this.token, this.name);
+    const error = this.#loss;
+    if (error === undefined) return;
     signalLoss(this, error);
     publishLost(this, error);
     throw error;

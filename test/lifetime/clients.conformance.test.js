@@ -89,4 +89,29 @@ describeTwoClients('clients', (clients) => {
     // Over a cluster its locks are free as soon as the cluster has noticed the end.
     while ((await clients.first.queryOf(name)).held.length > 0);
   });
+
+  const inCallback = [
+    ['request()', async ({ locks, name }) => locks.request(name, () => locks.close())],
+    ['requestSync()', async ({ locks, name }) => locks.requestSync(name, () => locks.close())],
+    ['requestAll()', async ({ locks, name }) => locks.requestAll([name], () => locks.close())],
+    [
+      'a reentrant request()',
+      async ({ locks, name }) => {
+        let nested;
+        const outer = locks.request(name, () => {
+          nested = locks.request(name, { reentrant: true }, () => locks.close());
+          return nested;
+        });
+        return outer.catch(() => nested);
+      },
+    ],
+  ];
+  test.each(inCallback)('a close() in a callback is the cause of the loss: %s', async (_, use) => {
+    const name = unique('name');
+    const closing = await clients.openSecond();
+    await expect(closing.run(use, name)).rejects.toMatchObject({
+      message: `The lock '${name}' was lost: the lock manager was closed`,
+    });
+    while ((await clients.first.queryOf(name)).held.length > 0);
+  });
 });
