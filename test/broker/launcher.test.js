@@ -1,9 +1,15 @@
 'use strict';
 
-const { spawnSync } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
+
+const mockSpawn = jest.fn(spawn);
+jest.mock('node:child_process', () => ({
+  ...jest.requireActual('node:child_process'),
+  spawn: (...args) => mockSpawn(...args),
+}));
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
@@ -76,4 +82,29 @@ test('a mark from before the clock was set back keeps no client from starting a 
   const inAnHour = new Date(Date.now() + 3_600_000);
   fs.utimesSync(mark, inAnHour, inAnHour);
   expect(await useLock()).toBe('granted');
+});
+
+/** @param {string} code  of the error that spawn() throws; others are events */
+const toThrow = (code) => () => {
+  throw Object.assign(new Error(`spawn ${code}`), { code });
+};
+
+describe('a start that the system refuses', () => {
+  test('for want of memory is tried again', async () => {
+    mockSpawn.mockImplementationOnce(toThrow('ENOMEM'));
+    expect(await useLock()).toBe('granted');
+  });
+
+  test('for good is an error with the reason, and leaves no descriptor and no mark', async () => {
+    const descriptors = () => fs.readdirSync('/proc/self/fd').length;
+    mockSpawn.mockImplementation(toThrow('E2BIG'));
+    const message = 'A broker cannot be started: spawn E2BIG';
+    const failure = { name: 'InvalidStateError', message };
+    await expect(useLock()).rejects.toMatchObject(failure);
+    const before = descriptors();
+    await expect(useLock()).rejects.toMatchObject(failure);
+    mockSpawn.mockImplementation(spawn);
+    expect(descriptors()).toBe(before);
+    expect(fs.existsSync(mark)).toBe(false);
+  });
 });

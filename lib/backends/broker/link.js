@@ -346,16 +346,24 @@ class Launcher {
     const stdio = ['ignore', 'ignore', log];
     // The log takes the place of each: a broker that kept one would keep its lock, or its pipe.
     for (const descriptor of inherited) stdio[descriptor] = log;
-    const child = inContextAtLoad(() =>
-      spawn(file, args, {
-        cwd: path.parse(directory).root, // keeps no directory busy
-        detached: true,
-        env: /** @type {any} */ ({ ...env, [STARTED_AS_BROKER]: '1' }),
-        stdio: Array.from(stdio, (target) => target ?? 'ignore'),
-        windowsHide: true,
-      }),
-    );
-    fs.closeSync(log);
+    /** @type {import('node:child_process').ChildProcess} */
+    let child;
+    try {
+      child = inContextAtLoad(() =>
+        spawn(file, args, {
+          cwd: path.parse(directory).root, // keeps no directory busy
+          detached: true,
+          env: /** @type {any} */ ({ ...env, [STARTED_AS_BROKER]: '1' }),
+          stdio: Array.from(stdio, (target) => target ?? 'ignore'),
+          windowsHide: true,
+        }),
+      );
+    } catch (error) {
+      this.#writeMark(number, undefined); // others may start it
+      return this.#onStartError(/** @type {Error} */ (error));
+    } finally {
+      fs.closeSync(log);
+    }
     child.on('error', outside().weakly(this.#onStartError));
     child.on('exit', outside().weakly(this.#onEnd));
     child.unref();
