@@ -1,6 +1,6 @@
 'use strict';
 
-const { createHash } = require('node:crypto');
+const { createHash, randomUUID } = require('node:crypto');
 const { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { clearTimeout, dateNow, setTimeout } = require('../time.js');
@@ -105,8 +105,8 @@ const fileStore = (fileOf) => ({
   },
   write(name, run) {
     const file = fileOf(name);
-    // Only the process that holds the lock writes.
-    const draft = `${file}.${process.pid}`;
+    // A process that was stopped may write late, and one in another container may have its pid.
+    const draft = `${file}.${randomUUID()}`;
     try {
       writeFileSync(draft, `${run}\n`, { mode: 0o600 });
       // The umask of this process may have removed the rights of the group.

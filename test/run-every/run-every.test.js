@@ -1,5 +1,6 @@
 'use strict';
 
+const fs = require('node:fs');
 const {
   chmodSync,
   mkdtempSync,
@@ -306,6 +307,21 @@ describe('if runs are noted', () => {
     expect(defaultRunStore(backend).read('a')).toBe(7);
     expect(readdirSync(backend.folder)).toContainEqual(expect.stringMatching(/^run\./));
     backend.close();
+  });
+
+  test('a process that was stopped in a write, and one that has its pid elsewhere, both end it', () => {
+    const backend = { folder: directory };
+    const rename = jest.spyOn(fs, 'renameSync');
+    jest.isolateModules(() => {
+      const { defaultRunStore } = require('../../lib/locks/run-every.js');
+      rename.mockImplementationOnce((...paths) => {
+        defaultRunStore(backend).write('a', 8); // in the other container
+        fs.renameSync(...paths);
+      });
+      defaultRunStore(backend).write('a', 7);
+    });
+    rename.mockRestore();
+    expect(readdirSync(directory)).toEqual([expect.stringMatching(/^run\.[0-9a-f]{32}$/)]);
   });
 
   test('without one, locks that have no directory here are refused', async () => {
