@@ -262,7 +262,10 @@ async function lastRun(job, store) {
  * @param {{ lock: Lock, signal: AbortSignal }} turn  signal: also of the job
  */
 async function makeRun(job, store, run, { lock, signal }) {
-  if (job.isNotedFirst) await store.write(job.name, run);
+  if (job.isNotedFirst) {
+    await store.write(job.name, run);
+    if (signal.aborted) return; // meanwhile: another process may make the next run
+  }
   try {
     const due = new Date(run * job.every + job.offset);
     await job.callback(withJson({ due, signal, token: lock.token }));

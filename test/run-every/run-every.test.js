@@ -199,6 +199,24 @@ describe('runEvery()', () => {
     expect(store.written).toEqual([]);
   });
 
+  test('a run that is noted first is not begun where the lock was lost during that', async () => {
+    const store = storeOf(current - 1);
+    const delivery = 'at-most-once';
+    const notCalled = jest.fn();
+    let job;
+    await new Promise((resolve) => {
+      const write = async (name, run) => {
+        store.write(name, run);
+        await manager.request('a', { steal: true }, resolve);
+      };
+      job = runEvery('a', options({ store: { ...store, write }, delivery }), notCalled);
+    });
+    stop.abort();
+    await job;
+    expect(store.written).toEqual([current]);
+    expect(notCalled).not.toHaveBeenCalled();
+  });
+
   test('resolves when it is stopped while another holds the lock', async () => {
     const handle = await manager.acquire('a');
     const job = runEvery('a', options({}), () => {});
