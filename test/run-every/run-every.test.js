@@ -327,7 +327,7 @@ describe('if runs are noted', () => {
     backend.close();
   });
 
-  test('a process that was stopped in a write, and one that has its pid elsewhere, both end it', () => {
+  test('a write that was stopped, and one of a process with the same pid elsewhere, both succeed', () => {
     const backend = { folder: directory };
     const rename = jest.spyOn(fs, 'renameSync');
     jest.isolateModules(() => {
