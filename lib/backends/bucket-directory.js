@@ -40,8 +40,17 @@ function defaultDirectory() {
     if (!path.isAbsolute(chosen)) throw new TypeError(`HOLDFAST_DIR is not absolute: ${chosen}`);
     return chosen;
   }
-  return `/dev/shm/holdfast-${userOfMachine()}`;
+  return ownDirectory();
 }
+
+const ownDirectory = () => `/dev/shm/holdfast-${userOfMachine()}`;
+
+/**
+ * Whether a directory is the one of this user alone, by its name. Every user may make directories
+ * in /dev/shm, so a shared directory of that name may be another user's.
+ * @param {string} directory
+ */
+const isOwnDirectory = (directory) => directory === ownDirectory();
 
 /**
  * The advice if the directory of buckets cannot be made, as on a machine without /dev/shm.
@@ -70,6 +79,7 @@ function toBucketName(bucket) {
 module.exports = {
   defaultDirectory,
   isBucketName,
+  isOwnDirectory,
   otherDirectoryText,
   toBucketName,
   userOfMachine,

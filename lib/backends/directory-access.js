@@ -1,6 +1,7 @@
 'use strict';
 
 const { existsSync, statfsSync } = require('node:fs');
+const { isOwnDirectory } = require('./bucket-directory.js');
 
 /**
  * The users of a directory of buckets, and the modes of all that is made in it. Its users are the
@@ -169,12 +170,19 @@ const isShared = ({ mode }) => (mode & MODE_BITS) === SHARED_DIRECTORY;
 
 /**
  * The access to a directory of buckets, as its owner, group and mode say.
- * @param {{ uid: number, gid: number, mode: number }} directory  what stat() says of it
+ * @param {{ uid: number, gid: number, mode: number }} found  what stat() says of the directory
+ * @param {string} directory
  * @returns {Access | string} a string: why this user must not use it, and what to do
  */
-function accessOf({ uid, gid, mode }) {
+function accessOf({ uid, gid, mode }, directory) {
   const user = process.geteuid?.();
   if (isShared({ mode })) {
+    if (isOwnDirectory(directory)) {
+      return (
+        `it is the directory of this user alone, and is shared with group ${gid}, any member of ` +
+        'which may have made it: remove it, or choose another'
+      );
+    }
     if (gid === UNKNOWN_GROUP) return 'its group has no number in this user namespace';
     if (user !== ROOT && user !== uid && !isMember(gid)) {
       return (

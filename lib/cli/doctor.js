@@ -611,7 +611,7 @@ function segmentOfOther(uid, { HOLDFAST_DIR, HOLDFAST_URL = '' }, { bucket }) {
  */
 function groupOfLocks(options) {
   const found = isSharedMemory(options) ? statOf(directoryOf(options)) : undefined;
-  const access = found === undefined ? 'there is none' : accessOf(found);
+  const access = found === undefined ? 'there is none' : accessOf(found, directoryOf(options));
   return typeof access === 'string' ? undefined : access.group;
 }
 

@@ -38,6 +38,8 @@ const OTHERS_WRITE = 0o002;
 const STICKY = 0o1000;
 const MAX_NAMED = 5;
 const BROKER_FOLDER = /^~.+~$/;
+/** Of any user. */
+const DEFAULT_DIRECTORY = /^\/dev\/shm\/holdfast-\d+$/;
 const TMPFILES = '/etc/tmpfiles.d/holdfast.conf';
 
 /** @param {string} why */
@@ -236,6 +238,9 @@ function changeRights(descriptor, owner, group) {
  * @param {Group} group
  */
 function shareDirectory(directory, group) {
+  if (DEFAULT_DIRECTORY.test(directory)) {
+    throw refuse(`${directory} is the default directory of one user alone: name another`);
+  }
   checkParent(directory);
   const before = statOf(directory, fs.lstatSync);
   if (before?.isSymbolicLink()) throw refuse(`${directory} is a symbolic link: name its target`);
@@ -270,7 +275,7 @@ function checkResult(directory, group, found) {
   if (named.dev !== found.dev || named.ino !== found.ino) {
     throw refuse(`${directory} was replaced meanwhile: try again`);
   }
-  const access = accessOf(found);
+  const access = accessOf(found, directory);
   if (typeof access === 'string' || access.group !== group.id) {
     throw refuse(
       `the file system of ${directory} does not keep owner, group and mode: it has user ` +

@@ -2,6 +2,7 @@
 
 const { lstatSync, readdirSync, realpathSync, statSync } = require('node:fs');
 const path = require('node:path');
+const { isOwnDirectory } = require('../backends/bucket-directory.js');
 const {
   accessOf,
   hasAccessList,
@@ -149,8 +150,16 @@ function checkMember(directory, { gid }) {
  */
 function checkOwner(directory, found) {
   const { uid, gid } = found;
+  if (isOwnDirectory(directory)) {
+    return [
+      fault(
+        `${directory} is shared, and is the default directory of this user alone`,
+        'another member may have made it: remove it, or choose another directory',
+      ),
+    ];
+  }
   const advice = `chown root ${shellWord(directory)}`;
-  if (typeof accessOf(found) === 'string') {
+  if (typeof accessOf(found, directory) === 'string') {
     const group = groupText(groupWithId(gid));
     const why = `who is neither root nor known as a member of group ${group}`;
     return [fault(`${directory} belongs to user ${userName(uid)}, ${why}`, advice)];

@@ -289,14 +289,15 @@ function tryRead(read, file) {
  * Why this user has no access to a directory of buckets. Wrong modes of an own directory are left
  * to the lock table.
  * @param {import('node:fs').Stats} found
+ * @param {string} directory
  * @returns {string | undefined}
  */
-function whyNoAccess(found) {
+function whyNoAccess(found, directory) {
   const { uid, gid, mode } = found;
   const user = /** @type {() => number} */ (process.geteuid)();
   if ((mode & TYPE_AND_MODE) === SHARED) {
     if (user === ROOT || user === uid || isMember(gid)) {
-      const access = accessOf(found);
+      const access = accessOf(found, directory);
       return typeof access === 'string' ? `is refused: ${access}` : undefined;
     }
     const group = groupText(groupWithId(gid));
@@ -326,7 +327,9 @@ function checkDirectory(directory, networkBelow = networkOf) {
   if (!found.isDirectory()) throw new CommandError(`${directory} is not a directory`);
   const network = networkBelow(directory); // first: NFS can take the rights of root away
   const why =
-    network === undefined ? whyNoAccess(found) : `is on a network file system, ${network}`;
+    network === undefined
+      ? whyNoAccess(found, directory)
+      : `is on a network file system, ${network}`;
   if (why === undefined) return;
   throw new CommandError(`${directory} ${why}`, EXIT_STATUS.noPermission);
 }

@@ -21,21 +21,24 @@ constexpr size_t kVariableSize = 256;
 bool ReadOptions(napi_env env, napi_value from, core::AttachOptions& options,
                  uint64_t (&client_id)[2]) {
   int64_t capacity = 0;
+  bool is_of_one_user = false;
   std::string uuid;
   if (!ReadProperty(env, from, "directory", options.directory) ||
       !ReadProperty(env, from, "bucket", options.bucket) ||
       !ReadProperty(env, from, "capacity", capacity) ||
+      !ReadProperty(env, from, "isOfOneUser", is_of_one_user) ||
       !ReadProperty(env, from, "sweeps", options.sweeps) ||
       !ReadProperty(env, from, "threadId", options.thread_id) ||
       !ReadProperty(env, from, "clientId", uuid)) {
     return false;
   }
   options.capacity = static_cast<uint64_t>(capacity);
+  if (is_of_one_user) options.users = platform::Users::kOneUser;
   return FromUuid(uuid, client_id);
 }
 
-// openAgent({ directory, bucket, capacity, sweeps, clientId, threadId }, buffer, onEvents) ->
-// functions
+// openAgent({ directory, isOfOneUser, bucket, capacity, sweeps, clientId, threadId }, buffer,
+// onEvents) -> functions
 // Throws { name, message, code } when the bucket cannot be opened.
 napi_value OpenAgent(napi_env env, napi_callback_info info) {
   const Call<void, 3> call(env, info);

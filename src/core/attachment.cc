@@ -104,7 +104,7 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
                   "of the former one: open it after the change, or close it before");
   }
   Result<platform::BucketDirectory> directory =
-      platform::BucketDirectory::Open(options.directory, options.bucket);
+      platform::BucketDirectory::Open(options.directory, options.bucket, options.users);
   if (!directory.ok()) return directory.status();
   Result<platform::SegmentFile> file = OpenSegment(*directory, options.capacity);
   if (!file.ok()) return file.status();

@@ -33,6 +33,7 @@ struct AttachOptions {
   uint64_t capacity = segment::kDefaultCapacity;  // bytes; counts when the segment is created
   bool sweeps = true;
   uint32_t thread_id = 0;  // to show: Node's
+  platform::Users users = platform::Users::kOneUserOrGroup;
 };
 
 class Attachment {

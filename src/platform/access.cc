@@ -283,7 +283,7 @@ Status MakeDirectory(int parent, const char* path) {
 
 }  // namespace
 
-Result<OpenedDirectory> OpenDirectory(const char* path) {
+Result<OpenedDirectory> OpenDirectory(const char* path, Users users) {
   const Status made = MakeDirectory(AT_FDCWD, path);
   if (!made.ok()) {
     const std::string_view all(path);
@@ -300,6 +300,11 @@ Result<OpenedDirectory> OpenDirectory(const char* path) {
   if (fstat(fd.get(), &found) == -1) return OsError("cannot examine the bucket directory");
   const Result<Access> access = AccessOf(found);
   if (!access.ok()) return access.status();
+  if (access->is_shared() && users == Users::kOneUser) {
+    return Refuse(
+        "the directory of this user alone is shared with a group, and any member may have made it; "
+        "remove it, or choose another");
+  }
   if (access->is_shared() && HasAccessList(fd.get())) {
     return Refuse(
         "the shared directory has an access control list, which may let in others than its group; "

@@ -60,11 +60,14 @@ struct OpenedDirectory {
   Access access;
 };
 
+// The users that a directory of buckets may have.
+enum class Users : uint8_t { kOneUser, kOneUserOrGroup };
+
 // Opens the directory of buckets; a missing one is made for this user alone. `path` ends in a file
 // name; links are followed except in its last part. kNoAccess: on a network file system, a link,
-// something else than a directory, neither private nor shared, or shared with a group without this
-// process.
-Result<OpenedDirectory> OpenDirectory(const char* path);
+// something else than a directory, neither private nor shared, shared with a group without this
+// process, or shared although it is for one user.
+Result<OpenedDirectory> OpenDirectory(const char* path, Users users);
 
 // The same for the directory `name` in `parent`, of which it must have the access.
 Result<UniqueFd> OpenSubdirectory(const OpenedDirectory& parent, const char* name);

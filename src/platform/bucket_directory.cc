@@ -154,13 +154,13 @@ Result<std::string> WithoutTail(const std::string& directory) {
 }  // namespace
 
 Result<BucketDirectory> BucketDirectory::Open(const std::string& directory,
-                                              const std::string& bucket) {
+                                              const std::string& bucket, Users users) {
   const Result<std::string> path = WithoutTail(directory);
   if (!path.ok()) return path.status();
   if (!IsFileName(bucket)) {
     return Status(StatusCode::kInvalidArgument, "the name of the bucket is not a file name");
   }
-  const Result<OpenedDirectory> parent = OpenDirectory(path->c_str());
+  const Result<OpenedDirectory> parent = OpenDirectory(path->c_str(), users);
   if (!parent.ok()) return parent.status();
   Result<UniqueFd> child = OpenSubdirectory(*parent, bucket.c_str());
   if (!child.ok()) return child.status();

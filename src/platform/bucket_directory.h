@@ -36,7 +36,8 @@ class BucketDirectory {
   // links, of the same access (access.h). `bucket`: one file name. Only the last part of
   // `directory` is created. kNoAccess: with what was found instead. kInvalidArgument: not a usable
   // name.
-  static Result<BucketDirectory> Open(const std::string& directory, const std::string& bucket);
+  static Result<BucketDirectory> Open(const std::string& directory, const std::string& bucket,
+                                      Users users = Users::kOneUserOrGroup);
 
   int fd() const { return fd_.get(); }
   const Access& access() const { return access_; }

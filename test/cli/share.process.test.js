@@ -95,6 +95,13 @@ describeMembers('holdfast share, by root,', () => {
     expect(rightsOf(directory)).toEqual(before);
   }
 
+  test('refuses the default directory of a user, which is never shared', () => {
+    const own = `/dev/shm/holdfast-${64_000 + (process.pid % 1000)}`; // a user that is not in use
+    const { status, stderr } = run(['share', own, '--group', `${GROUP}`]);
+    expect([status, stderr]).toEqual([69, expect.stringMatching(/default directory of one user/)]);
+    expect(fs.existsSync(own)).toBe(false);
+  });
+
   test('refuses a directory with private tables, and says what to do', () => {
     fs.mkdirSync(directory, { mode: 0o700 });
     use();

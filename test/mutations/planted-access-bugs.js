@@ -43,6 +43,13 @@ const ACCESS_BUGS = [
     tests: [SHARED],
   },
   {
+    name: 'the directory of one user may be shared by a group',
+    file: ACCESS,
+    from: 'if (access->is_shared() && users == Users::kOneUser) {',
+    to: 'if (!access->is_shared() && users == Users::kOneUser) {',
+    tests: [SHARED],
+  },
+  {
     name: 'a group without a number in this user namespace is taken for one',
     file: ACCESS,
     from: 'if (found.st_gid == kUnknownGroup) {',

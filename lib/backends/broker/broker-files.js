@@ -173,7 +173,7 @@ function ensureDirectory(directory, platform) {
   const stat = directoryStat(directory);
   if (stat === undefined) throw removedMeanwhile(directory);
   checkFileSystem(directory);
-  const access = platform.hasModes ? accessOf(stat) : PRIVATE;
+  const access = platform.hasModes ? accessOf(stat, directory) : PRIVATE;
   if (typeof access === 'string') throw refused(directory, access);
   if (access.group !== undefined && hasAccessList(directory)) {
     throw refused(

@@ -2,7 +2,12 @@
 
 const { existsSync, lstatSync, readdirSync, readFileSync, statSync } = require('node:fs');
 const path = require('node:path');
-const { defaultDirectory, otherDirectoryText, toBucketName } = require('../bucket-directory.js');
+const {
+  defaultDirectory,
+  isOwnDirectory,
+  otherDirectoryText,
+  toBucketName,
+} = require('../bucket-directory.js');
 const {
   DISCONNECTED,
   EVENT_FAILED,
@@ -53,6 +58,7 @@ const MAX_COMMAND = 80;
  * @property {boolean} hasCapacityOption  false: any capacity is accepted
  * @property {string} clientId
  * @property {string} directory  of the bucket
+ * @property {boolean} isOfOneUser  whether it must not be a shared one
  * @property {boolean} sweeps
  * @property {number} threadId
  */
@@ -63,13 +69,15 @@ const MAX_COMMAND = 80;
  * @param {{ bucket?: string, directory?: string, capacity?: number, sweeps?: boolean }} options
  * @returns {AgentOptions}
  */
-function toAgentOptions(native, clientId, { bucket, directory, capacity, sweeps }) {
+function toAgentOptions(native, clientId, { bucket, directory: chosen, capacity, sweeps }) {
+  const directory = path.resolve(chosen ?? defaultDirectory());
   return {
     bucket: toBucketName(bucket ?? 'default'),
     capacity: capacity ?? native.DEFAULT_CAPACITY,
     hasCapacityOption: capacity !== undefined,
     clientId,
-    directory: path.resolve(directory ?? defaultDirectory()),
+    directory,
+    isOfOneUser: isOwnDirectory(directory),
     sweeps: sweeps ?? true,
     // node:worker_threads takes longer to load than the first lock does; a worker has it anyway.
     threadId: native.isMainThread ? 0 : require('node:worker_threads').threadId,
@@ -108,7 +116,7 @@ function pathToName({ directory, bucket }) {
   try {
     const { accessOf } = require('../directory-access.js');
     const found = lstatSync(directory);
-    const access = found.isDirectory() ? accessOf(found) : 'not a directory';
+    const access = found.isDirectory() ? accessOf(found, directory) : 'not a directory';
     if (typeof access === 'string') return directory;
     const folder = path.join(directory, bucket);
     // No user but its members sees what is in a shared directory.

@@ -151,6 +151,15 @@ TEST_P(SharedDirectoryTest, AKnownMemberMayOwnIt) {
   EXPECT_TRUE(Contains(ReasonAgainst(shared_), "not a member of its group"));  // root is not
 }
 
+TEST_P(SharedDirectoryTest, IsRefusedAsTheDirectoryOfOneUser) {
+  const int result = As(kMember, kGroup, [&] {
+    const Result<BucketDirectory> opened =
+        BucketDirectory::Open(shared_, "bucket", Users::kOneUser);
+    return !opened.ok() && Contains(opened.status().reason(), "of this user alone") ? 0 : 1;
+  });
+  EXPECT_EQ(result, 0);
+}
+
 TEST_P(SharedDirectoryTest, IsRefusedToAStrangerWithTheReason) {
   EXPECT_EQ(OpenedBy(kStranger, "not a member", kOtherGroup), 1);
 }

@@ -43,7 +43,7 @@ void UniqueFd::reset(int fd) {
   Point();
 }
 
-Result<BucketDirectory> BucketDirectory::Open(const std::string&, const std::string&) {
+Result<BucketDirectory> BucketDirectory::Open(const std::string&, const std::string&, Users) {
   return BucketDirectory(platform::Open(Kind::kOther), Access::Private());
 }
 
