@@ -54,18 +54,22 @@ void InitializeSegment(void* base, uint64_t capacity) {
                   {{platform::RandomWord(), platform::RandomWord()}});
 }
 
-bool IsOfAnotherVersion(const platform::SegmentFile& file) {
-  const segment::Segment segment(file.base(), Geometry::ForCapacity(file.size()));
-  return segment.CheckHeader().code() == StatusCode::kVersionMismatch;
+Status CheckLayout(const void* base) {
+  return segment::Segment::CheckLayout(*static_cast<const segment::SegmentHeader*>(base));
+}
+
+bool HasOtherLayout(const void* base) {
+  return CheckLayout(base).code() == StatusCode::kVersionMismatch;
 }
 
 // Replaces a segment that another version has left, so that an update needs no manual removal.
-// A segment that processes use stays, and is rejected by each process that checks its header.
+// A segment that processes use stays.
 Result<platform::SegmentFile> OpenSegment(const platform::BucketDirectory& directory,
                                           uint64_t capacity) {
-  const platform::BucketDirectory::SegmentInit init{capacity, &FixedBytes, &InitializeSegment};
+  const platform::BucketDirectory::SegmentInit init{capacity, &FixedBytes, &HasOtherLayout,
+                                                    &InitializeSegment};
   Result<platform::SegmentFile> file = directory.OpenSegment(kSegmentName, init);
-  if (!file.ok() || !IsOfAnotherVersion(*file)) return file;
+  if (!file.ok() || !HasOtherLayout(file->base())) return file;
   const Result<bool> removed = directory.RemoveUnused(kSegmentName, *file);
   if (!removed.ok()) return removed.status();
   if (!*removed) return file;
@@ -115,6 +119,9 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
         attachment->slots_.AreOn(*file))
       return attachment;
   }
+  // Without a layout there is no geometry.
+  const Status layout = CheckLayout(file->base());
+  if (!layout.ok()) return layout;
   std::shared_ptr<Attachment> attachment(
       new Attachment(std::move(*directory), std::move(*file), options));
   const Status joined = attachment->Join(options);

@@ -7,8 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <ctime>
 #include <memory>
 #include <string_view>
@@ -182,27 +184,42 @@ constexpr int kAttempts = 100;
 
 Status Broken(const char* reason) { return {StatusCode::kSegmentBroken, reason}; }
 
-// Whether a file with this size and these allocated bytes can be a segment.
-Status CheckSize(uint64_t size, uint64_t allocated, const SegmentInit& init) {
+Status CutOff() { return Broken("the segment file was cut off, or is none; remove it"); }
+
+// Whether a file with this size can be a segment of any layout.
+Status CheckSize(uint64_t size) {
   if (size == 0) return Broken("the segment file is empty; remove it");
   if (size > kMaxSegmentBytes) return Broken("the segment file is too large; remove it");
-  if (size % kSegmentUnitBytes != 0 || init.fixed_bytes(size) > size) {
-    return Broken("the segment file was cut off, or is none; remove it");
-  }
+  return size % kSegmentUnitBytes == 0 ? Status() : CutOff();
+}
+
+// Whether a file with this size and these allocated bytes can be a segment of this layout.
+Status CheckFixedPart(uint64_t size, uint64_t allocated, const SegmentInit& init) {
+  if (init.fixed_bytes(size) > size) return CutOff();
   if (allocated < init.fixed_bytes(size)) {
     return Broken("the segment file has holes where none belong; remove it");
   }
   return {};
 }
 
+// Reads the file without memory for it: a file that is refused stays as it is.
+bool HasOtherLayout(int fd, const SegmentInit& init) {
+  alignas(std::max_align_t) std::array<char, kSegmentUnitBytes> unit{};
+  const ssize_t length = RetryOnEintr([&] { return pread(fd, unit.data(), unit.size(), 0); });
+  return length == ssize_t{unit.size()} && init.has_other_layout(unit.data());
+}
+
 Result<SegmentFile> OpenExisting(const BucketDirectory& directory, const char* name,
                                  const SegmentInit& init) {
   Result<OpenedFile> found = OpenFile(directory.fd(), name, directory.access());
   if (!found.ok()) return found.status();
-  const Status checked = CheckSize(found->size, found->allocated, init);
+  Status checked = CheckSize(found->size);
+  if (!checked.ok()) return checked;
+  const bool is_other = HasOtherLayout(found->fd.get(), init);
+  if (!is_other) checked = CheckFixedPart(found->size, found->allocated, init);
   if (!checked.ok()) return checked;
   Result<SegmentFile> file = SegmentFile::Map(std::move(found->fd), found->size);
-  if (!file.ok()) return file;
+  if (!file.ok() || is_other) return file;
   // Fills every hole in the fixed part; without holes this does nothing.
   const Status allocated = file->Allocate(0, init.fixed_bytes(file->size()));
   if (!allocated.ok()) return allocated;

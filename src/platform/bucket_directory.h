@@ -28,6 +28,8 @@ class BucketDirectory {
     // Returns how many leading bytes, at least one, are always allocated in a segment of `size`
     // bytes. More than `size`: no segment has that size, and the file is rejected.
     uint64_t (*fixed_bytes)(uint64_t size);
+    // Whether an existing file, by its first unit, has another layout: its sizes are not checked.
+    bool (*has_other_layout)(const void* base);
     // Fills a new segment: zeroed, of which only the fixed bytes may be touched.
     void (*initialize)(void* base, uint64_t size);
   };
@@ -45,8 +47,8 @@ class BucketDirectory {
   // Opens the file `name`, or creates it. Peers see a created file complete or not at all.
   // Processes do not wait for each other; if two create it, both get the same file. Requires a
   // regular file with the access of the directory, one link, a possible size, its fixed bytes
-  // allocated: else kNoAccess or kSegmentBroken. kNoSpace: no room for the fixed bytes. kClosed:
-  // the directory itself has been removed.
+  // allocated, or another layout: else kNoAccess or kSegmentBroken. kNoSpace: no room for the fixed
+  // bytes. kClosed: the directory itself has been removed.
   Result<SegmentFile> OpenSegment(const char* name, const SegmentInit& init) const;
 
   // Removes the file `name` if it is still `file` and no process has a SlotLock on it. False: a

@@ -60,16 +60,20 @@ BootIdHalves ToHalves(const platform::BootId& boot_id) {
   h.magic.Publish(kMagic);
 }
 
-[[gnu::cold]] Status Segment::CheckHeader() const {
-  const SegmentHeader& h = header();
-  if (h.magic.Acquire() != kMagic) {
+[[gnu::cold]] Status Segment::CheckLayout(const SegmentHeader& header) {
+  if (header.magic.Acquire() != kMagic) {
     return Status(StatusCode::kSegmentBroken, "the file is not a holdfast segment; remove it");
   }
-  if (h.layout_version.Get() != kLayoutVersion) {
-    return Status(StatusCode::kVersionMismatch,
-                  "the segment was made by another version of holdfast, and processes use it; stop "
-                  "them, then the next process replaces it");
-  }
+  if (header.layout_version.Get() == kLayoutVersion) return Status();
+  return Status(StatusCode::kVersionMismatch,
+                "the segment was made by another version of holdfast, and processes use it; stop "
+                "them, then the next process replaces it");
+}
+
+[[gnu::cold]] Status Segment::CheckHeader() const {
+  const SegmentHeader& h = header();
+  const Status layout = CheckLayout(h);
+  if (!layout.ok()) return layout;
   const bool same =
       h.cell_bytes.Get() == kCellBytes && h.shard_bytes.Get() == sizeof(ShardHeader) &&
       h.process_bytes.Get() == sizeof(ProcessEntry) && h.agent_bytes.Get() == sizeof(AgentEntry) &&

@@ -42,8 +42,9 @@ class Segment {
 
   // Writes the header of a new, zeroed segment. Tokens begin behind `first_token`.
   void Initialize(const platform::BootId& boot_id, uint64_t first_token, const NameKey& key = {});
-  // kVersionMismatch: created with another layout version; kSegmentBroken: not a segment, or
-  // corrupted.
+  // kVersionMismatch: created with another layout version; kSegmentBroken: not a segment.
+  static Status CheckLayout(const SegmentHeader& header);
+  // The same, and kSegmentBroken: corrupted.
   Status CheckHeader() const;
   // Nothing survives a reboot: marks every shard for repair if there was one.
   void AdoptBoot(const platform::BootId& boot_id);

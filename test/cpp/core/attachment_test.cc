@@ -245,6 +245,25 @@ TEST_F(AttachmentTest, LeavesWhatAnotherVersionUses) {
   EXPECT_NE(Attach(), nullptr);
 }
 
+// Of another size, and with nothing but its header allocated.
+TEST_F(AttachmentTest, KnowsNoSizesOfAnotherVersion) {
+  Attach().reset();
+  for (const off_t size : {off_t{4096}, off_t{64} << 20}) {
+    const UniqueFd file(open((path() + "/bucket/segment").c_str(), O_RDWR | O_CLOEXEC));
+    const uint32_t version = segment::kLayoutVersion + 1;
+    ASSERT_EQ(pwrite(file.get(), &version, sizeof version, 8), ssize_t{sizeof version});
+    ASSERT_EQ(ftruncate(file.get(), 4096), 0);
+    ASSERT_EQ(ftruncate(file.get(), size), 0);
+    {
+      const Result<SlotLock> slots = OpenSlots();
+      ASSERT_TRUE(*slots->TryClaim(3));
+      const Status status = Attachment::Attach(Options()).status();
+      EXPECT_EQ(status.code(), StatusCode::kVersionMismatch) << status.reason();
+    }
+    EXPECT_NE(Attach(), nullptr);
+  }
+}
+
 TEST_F(AttachmentTest, IsOneForAllThatReplaceTheFileOfAnotherVersion) {
   constexpr int kProcesses = 8;
   for (int round = 0; round < 20; ++round) {

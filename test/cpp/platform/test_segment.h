@@ -18,6 +18,7 @@ inline BucketDirectory::SegmentInit TestInit(uint64_t capacity = kTestCapacity) 
   return {
       .capacity = capacity,
       .fixed_bytes = [](uint64_t) { return kTestFixedBytes; },
+      .has_other_layout = [](const void*) { return false; },
       .initialize = [](void* base, uint64_t) { std::strcpy(static_cast<char*>(base), kTestMark); }};
 }
 
