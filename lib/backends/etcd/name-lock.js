@@ -59,11 +59,9 @@ class EtcdRequest {
   created = '0';
   /** The revision of its grant. */
   token = '0';
-  /** The newest token of a stolen lock of this id: the notice may be faster than the grant. */
+  /** The token of the last stolen lock of this id: the notice may be faster than the grant. */
   stolenToken = '0';
   isStolen = false;
-  /** A grant that was faster than the answer to the entry. */
-  early = { created: '', token: '' };
   /** The requests that followed it, as far as the session that granted it knew. @type {Waiter[]} */
   followers = [];
   /** @type {NodeJS.Timeout | undefined} */
@@ -390,17 +388,15 @@ class NameLock {
       if (last !== undefined) last.isLast = entered !== undefined;
     }
     if (stolen) {
-      if (BigInt(token) > BigInt(request.stolenToken)) request.stolenToken = token;
+      request.stolenToken = token; // later notices have larger ones
       if (request.phase === HELD && request.token === token) {
         this.#lose(request);
         this.#steps.add(async () => {}); // after it nothing may be left
       }
-    } else if (granted === undefined) {
-      this.reread();
     } else if (request.phase === WAITING && request.created === granted) {
       this.#holdInOrder(request, revision);
-    } else {
-      request.early = { created: granted, token: revision };
+    } else if (request.phase !== HELD) {
+      this.reread(); // the grant may be faster than the answer to the entry
     }
   }
 
@@ -873,7 +869,6 @@ class NameLock {
     request.created = revision;
     this.#waiting[priority].add(request);
     this.#checkLater();
-    this.#holdIfEarly(request);
     await this.#serveIfPossible();
   }
 
@@ -1106,13 +1101,6 @@ class NameLock {
       if (waiting.size === 1) this.#checkLater();
     }
     for (const request of requests) this.#host.onQueued(request.remote);
-    for (const request of requests) this.#holdIfEarly(request);
-  }
-
-  /** @param {EtcdRequest} request  that waits */
-  #holdIfEarly(request) {
-    const { created, token } = request.early;
-    if (created === request.created) this.#holdInOrder(request, token);
   }
 
   /**
@@ -1193,12 +1181,8 @@ class NameLock {
   #update(request, found) {
     if (request.phase === OVER) return;
     if (found === undefined) return this.#lose(request); // if it waited, it was granted meanwhile
-    if (found.phase === WAITING) {
-      request.created = found.revision;
-      this.#holdIfEarly(request);
-    } else if (request.phase === WAITING) {
-      this.#holdInOrder(request, found.revision);
-    }
+    if (found.phase === WAITING) request.created = found.revision;
+    else if (request.phase === WAITING) this.#holdInOrder(request, found.revision);
   }
 
   /** The notice of a grant may have been faster than the answer. @param {Waiter[]} heads */
