@@ -412,10 +412,36 @@ describe('a change of priority', () => {
   });
 });
 
-test('the first of another list is watched by the waiter that it blocks', async () => {
-  await request(session, 1);
-  await request(session, 2, HIGH);
-  await request(other, 3);
-  while (other.watched.length === 0) await turn();
-  expect(other.watched[0]).toMatchObject(keys.queue);
+describe('the first of the highest list', () => {
+  async function untilWatched(by) {
+    while (by.watched.length === 0) await turn();
+  }
+
+  test('watches all that hold and wait', async () => {
+    await request(session, 1);
+    await request(session, 2, HIGH);
+    await request(other, 3);
+    await untilWatched(other);
+    const range = { key: keys.held, end: keys.queue.end, only: 'removals' };
+    expect(other.watched[0]).toMatchObject({ ...range, from: String(etcd.revision + 1) });
+  });
+
+  test('serves a request of a lower list, which it stands behind, if the releaser has died', async () => {
+    const third = new PlayedSession(etcd, '9');
+    await request(third, 1);
+    await request(other, 2, LOW);
+    const overtaking = [];
+    for (let number = 3; number < 3 + MAX_OVERTAKES; number += 1)
+      overtaking.push(await request(other, number, HIGH));
+    await request(session, 50, HIGH);
+    for (const one of overtaking) other.lock.end(one);
+    await request(other, 51, HIGH);
+    expect(queueOf(etcd)).toEqual([2, 50, 51]);
+    await Promise.all([session, other].map(untilWatched));
+    expect(other.watched.at(-1).key).toContain('/r/');
+    third.lock.close();
+    etcd.expire(third.leaseId);
+    while (!other.notices.includes('granted 2')) await turn();
+    expect(session.notices).toEqual(['queued 50']);
+  });
 });

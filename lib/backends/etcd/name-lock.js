@@ -8,7 +8,7 @@ const { WaitPath } = require('../wait-path.js');
 const { requestOf, toRequest } = require('./bucket-view.js');
 const { Contention } = require('./contention.js');
 const { EtcdError } = require('./etcd-errors.js');
-const { DEFAULT_PRIORITY, endOf, PRIORITIES, toLease, withNumber } = require('./keys.js');
+const { DEFAULT_PRIORITY, PRIORITIES, toLease, withNumber } = require('./keys.js');
 const { byAge, inOrder, isBefore, merge, OvertakeLog } = require('./queue-order.js');
 const { MAX_BATCH, sliceWhile, StepQueue } = require('./step-queue.js');
 const {
@@ -278,12 +278,9 @@ class NameLock {
   #minHeads = MIN_HEADS;
   #isQueueLong = false;
   #isNameLong;
-  /**
-   * By priority, for the end of the blocker of the first that waits.
-   * @type {({ key: string, cancel: () => void } | undefined)[]}
-   */
-  #watches = [];
-  /** @type {NodeJS.Timeout | undefined} until the blockers are checked */
+  /** @type {{ key: string, cancel: () => void } | undefined} for the end of the blocker */
+  #watch;
+  /** @type {NodeJS.Timeout | undefined} until the blocker is checked */
   #timer;
   /** @type {Contention | undefined} if a holder watches it */
   #contention;
@@ -432,7 +429,7 @@ class NameLock {
   /** The session is over. */
   close() {
     clearTimeout(this.#timer);
-    this.#unwatchAll();
+    this.#unwatch();
     this.#contention?.close();
     for (const { holdTimer } of this.#held) clearTimeout(holdTimer);
   }
@@ -1396,35 +1393,33 @@ class NameLock {
   /** @param {number} [ms] */
   #checkLater(ms = CHECK_AFTER_MS) {
     clearTimeout(this.#timer);
-    if (this.#waitingCount === 0) return this.#unwatchAll();
+    if (this.#waitingCount === 0) return this.#unwatch();
     this.#timer = setTimeout(() => this.#steps.add(() => this.#check()), ms);
   }
 
-  /** Finds the blocker of the first that waits with each priority, and watches for its end (E6). */
+  /**
+   * Finds the blocker of the oldest request that waits with the highest priority, and watches for
+   * its end (E6).
+   */
   async #check() {
-    for (const priority of this.#waiting.keys()) await this.#checkFirst(priority);
-  }
-
-  /** @param {number} priority */
-  async #checkFirst(priority) {
-    const waiting = this.#waiting[priority];
+    const waiting = this.#waiting.findLast(({ size }) => size > 0);
+    if (waiting === undefined) return;
     const [request] = waiting;
-    if (request === undefined) return this.#unwatch(priority);
     const { blocker, front } = await this.#findBlocker(request);
     if (request.phase !== WAITING) return this.#checkLater();
     if (blocker !== undefined) {
-      if (this.#watches[priority]?.key !== blocker.key) this.#watchFor(blocker, priority);
+      if (this.#watch?.key !== blocker.key) this.#watchFor(blocker);
     } else if ((await this.#serveIfPossible(front)) && waiting.has(request)) {
       this.#checkLater(SERVE_WITHIN_MS); // a steal may have been faster than the grant
     }
   }
 
   /**
-   * The request ahead of it in its list, otherwise the queue or the holders.
-   * @param {EtcdRequest} request  the first of its session that waits with its priority
+   * The request ahead of it in its list, otherwise all that hold and wait.
+   * @param {EtcdRequest} request  see #check()
    * @returns {Promise<{ blocker?: { key: string, end?: string, from: string }, front?: Answer }>}
-   *   no blocker: nothing is in its way, or it does not wait; from: the revision after the read;
-   *   front: see #serve()
+   *   no blocker: the first of the queue may be grantable, or the request does not wait; from: the
+   *   revision after the read; front: see #serve()
    */
   async #findBlocker(request) {
     const { held, queue } = this.#keys;
@@ -1443,36 +1438,25 @@ class NameLock {
       return { blocker: { key: textOf(ahead.key), from: following(revision) } };
     const front = await this.#session.read(this.#front());
     const { heads, holders } = this.#toFront(front);
-    // This request is the first of its list; another list may have the first one.
-    const from = following(front.revision);
-    if (heads.length > 0 && heads[0].priority !== priority) return { blocker: { ...queue, from } };
-    if (isGrantable(request, holders)) return { front };
-    return { blocker: { key: held, end: endOf(held), from } };
+    if (heads.length === 0 || isGrantable(heads[0], holders)) return { front };
+    return { blocker: { key: held, end: queue.end, from: following(front.revision) } };
   }
 
-  /**
-   * @param {{ key: string, end?: string, from: string }} blocker
-   * @param {number} priority  of those that it blocks
-   */
-  #watchFor(blocker, priority) {
-    this.#unwatch(priority);
-    const subscription = this.#session.watches.add({
+  /** @param {{ key: string, end?: string, from: string }} blocker */
+  #watchFor(blocker) {
+    this.#unwatch();
+    const { cancel } = this.#session.watches.add({
       ...blocker,
       only: 'removals',
       onEvents: () => this.#checkLater(SERVE_WITHIN_MS),
       onGap: () => this.#checkLater(0),
     });
-    this.#watches[priority] = { key: blocker.key, cancel: subscription.cancel };
+    this.#watch = { key: blocker.key, cancel };
   }
 
-  /** @param {number} priority */
-  #unwatch(priority) {
-    this.#watches[priority]?.cancel();
-    this.#watches[priority] = undefined;
-  }
-
-  #unwatchAll() {
-    for (const priority of this.#waiting.keys()) this.#unwatch(priority);
+  #unwatch() {
+    this.#watch?.cancel();
+    this.#watch = undefined;
   }
 }
 
