@@ -99,18 +99,19 @@ test('the watches of a silent stream continue over another one', async () => {
   await other.ready;
 });
 
-test('a stream is asked by a watch that sees nothing, and then by its end', async () => {
+test('a stream is asked by a watch that sees nothing, and by its end', async () => {
   const opening = client.nextStream();
   const one = add('one');
   const stream = await opening;
   stream.answer(String(one.id), { created: true });
   stream.written = [];
   checkTwice(stream);
-  checkTwice(stream);
   const [made, ended, again] = stream.written.map(Object.values).flat();
   expect(made).toMatchObject({ key: Buffer.from('one'), filters: [1, 0] });
   expect(ended).toEqual({ watch_id: made.watch_id });
   expect(new Set([one.id, made.watch_id, again.watch_id].map(String)).size).toBe(3);
+  stream.answer(made.watch_id, { created: true });
+  stream.answer(made.watch_id, { canceled: true });
   expect(stream.isCanceled).toBe(false);
 });
 
@@ -125,7 +126,6 @@ test('a stream that may not be asked so stays: the watches that it has continue'
   }
   await new Promise(setImmediate);
   expect(stream.isCanceled).toBe(false);
-  expect(stream.written.slice(1).every((it) => it.create_request !== undefined)).toBe(true);
 });
 
 test('a stream whose watches are answered stays', async () => {

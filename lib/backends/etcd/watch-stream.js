@@ -124,8 +124,6 @@ class WatchStream {
   #patience = 1;
   #backoff = new Backoff();
   #lastId = 0;
-  /** The number of a watch that is only there to be answered; 0: there is none. */
-  #probe = 0;
   /** @type {Map<number, Subscription>} */
   #subscriptions = new Map();
   #counts;
@@ -160,28 +158,21 @@ class WatchStream {
     if (this.#stream === undefined || this.#subscriptions.size === 0) return;
     if (this.#unanswered >= this.#patience) void this.#moveAway(this.#stream);
     this.#unanswered += 1;
-    this.#probe = this.#probe === 0 ? this.#openProbe() : this.#endProbe();
+    this.#probe();
   }
 
   /**
-   * Makes a watch that sees nothing: its making and its end are answered at once, after all that
-   * was asked for before. A request for progress is not, as long as another watch of the stream has
-   * to catch up (since etcd 3.4.25 and 3.5.8) or begins at a revision that is still to come (since
+   * Makes a watch that sees nothing, and ends it: both are answered at once, after all that was
+   * asked for before. A request for progress is not, as long as another watch of the stream has to
+   * catch up (since etcd 3.4.25 and 3.5.8) or begins at a revision that is still to come (since
    * 3.4.38, 3.5.22 and 3.6.2).
-   * @returns {number}
    */
-  #openProbe() {
+  #probe() {
     const [{ watched }] = this.#subscriptions.values();
     this.#lastId += 1;
-    const request = { key: bytes(watched.key), filters: NOTHING, watch_id: String(this.#lastId) };
-    this.#write({ create_request: request });
-    return this.#lastId;
-  }
-
-  /** @returns {number} 0 */
-  #endProbe() {
-    this.#write({ cancel_request: { watch_id: String(this.#probe) } });
-    return 0;
+    const id = { watch_id: String(this.#lastId) };
+    this.#write({ create_request: { key: bytes(watched.key), filters: NOTHING, ...id } });
+    this.#write({ cancel_request: id });
   }
 
   /**
@@ -234,7 +225,6 @@ class WatchStream {
   #start(stream) {
     this.#stream = stream;
     this.#unanswered = 0;
-    this.#probe = 0;
     stream.on('data', (/** @type {any} */ response) => {
       if (this.#stream === stream) this.#onResponse(response);
     });
@@ -274,8 +264,7 @@ class WatchStream {
     if (!response.canceled) this.#backoff = new Backoff();
     const id = Number(response.watch_id);
     const subscription = this.#subscriptions.get(id);
-    if (response.canceled && this.#isOfProbe(id)) this.#probe = 0;
-    else if (id === NO_WATCH && response.canceled) this.#renew();
+    if (id === NO_WATCH && response.canceled && !this.#isRefusedProbe()) this.#renew();
     if (subscription === undefined) return;
     if (response.canceled) this.#onCanceled(subscription, response);
     else if (response.created) subscription.onCreated(response.header.revision);
@@ -283,14 +272,9 @@ class WatchStream {
     subscription.onEvents(response.events);
   }
 
-  /**
-   * A probe may be refused after rights were withdrawn; the existing watches continue.
-   * @param {number} id  of a watch that was refused or ended
-   */
-  #isOfProbe(id) {
-    if (this.#probe === 0) return false;
-    if (id === this.#probe) return true;
-    return id === NO_WATCH && [...this.#subscriptions.values()].every(({ isReady }) => isReady);
+  /** A probe may be refused after rights were withdrawn; the existing watches continue. */
+  #isRefusedProbe() {
+    return [...this.#subscriptions.values()].every(({ isReady }) => isReady);
   }
 
   /**
