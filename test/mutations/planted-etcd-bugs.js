@@ -53,7 +53,7 @@ const ETCD_BUGS = [
   {
     name: 'over etcd a lock that is granted at once comes before older grants',
     file,
-    from: '      if (!request.steal) await this.#readStates([this.#waiting[request.priority]]);\n',
+    from: '    await this.#readStates([this.#waiting[request.priority]]);\n',
     to: '',
     tests,
   },

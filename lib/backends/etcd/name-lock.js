@@ -627,9 +627,7 @@ class NameLock {
       this.#wait([request], revision);
       if (mustServe) await this.#serveIfPossible();
     } else if (phase === HELD) {
-      // Older ones may have been granted, and their notices be late.
-      if (!request.steal) await this.#readStates([this.#waiting[request.priority]]);
-      this.#hold(request, revision);
+      await this.#holdAfterOlder(request, revision);
     } else {
       this.#session.ids.free(request);
       request.phase = OVER;
@@ -805,13 +803,11 @@ class NameLock {
     try {
       while (request.phase === WAITING && !request.isEnding && request.priority !== priority) {
         const { succeeded, revision, responses } = await this.#tryMove(request, priority);
-        if (succeeded) {
-          await this.#onMoved(request, priority, revision);
-          continue;
-        }
-        const [own] = responses === undefined ? [] : keyValuesOf(responses[0]);
-        // Otherwise only the overtakes are others.
-        if (own?.create_revision !== request.created) await this.#updateUpTo(request);
+        if (succeeded) await this.#onMoved(request, priority, revision);
+        if (succeeded || responses === undefined) continue;
+        const found = toFound(responses); // if it still waits, only the overtakes are others
+        if (found?.phase === HELD) await this.#holdAfterOlder(request, found.revision);
+        else this.#update(request, found);
       }
     } catch (error) {
       // If the cluster refuses the change, the request keeps its priority.
@@ -820,24 +816,10 @@ class NameLock {
   }
 
   /**
-   * Finds the states of a request and of the older ones of its list. It may have moved, and have
-   * been granted before those; and notices of grants may be late.
-   * @param {EtcdRequest} request  whose move was refused
-   */
-  async #updateUpTo(request) {
-    const list = [...this.#waiting[request.priority]];
-    const upTo = list.slice(0, list.indexOf(request) + 1);
-    for await (const { request: it, found } of this.#findAll(upTo)) {
-      if (it.phase === WAITING && found?.phase === HELD) this.#hold(it, found.revision);
-      this.#update(it, found);
-    }
-  }
-
-  /**
    * @param {EtcdRequest} request
    * @param {number} priority
-   * @returns {Promise<{ succeeded: boolean, revision: string, responses?: any[] }>}  if it was
-   *   refused, with a read of its key
+   * @returns {Promise<{ succeeded: boolean, revision: string, responses?: any[] }>}  if others were
+   *   faster, with a read of its keys
    */
   async #tryMove(request, priority) {
     const entry = await this.#toEntry(await this.#readState(priority));
@@ -852,7 +834,7 @@ class NameLock {
     };
     const isSame = [isCreatedAt(from, request.created)];
     const ops = [remove(from), put(to, value, this.#session.lease), ...entry.ops];
-    return this.#changeOrder(entry, [isSame, ops, [get(from)]], recover);
+    return this.#changeOrder(entry, [isSame, ops, this.#readOwn(request)], recover);
   }
 
   /**
@@ -1117,6 +1099,16 @@ class NameLock {
     if (!request.isEnding) this.#host.onGranted(request.remote, revision);
     if (request.stolenToken === revision) this.#lose(request);
     else this.#limitHold(request);
+  }
+
+  /**
+   * Older ones of its list may have been granted, and their notices be late: they come first.
+   * @param {EtcdRequest} request
+   * @param {string} revision
+   */
+  async #holdAfterOlder(request, revision) {
+    await this.#readStates([this.#waiting[request.priority]]);
+    if (request.phase !== HELD && request.phase !== OVER) this.#hold(request, revision);
   }
 
   /**
