@@ -11,7 +11,7 @@ const { EtcdClient, isSupported } = require('./etcd-client.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { BucketKeys } = require('./keys.js');
 const { toClusterOptions } = require('./cluster-options.js');
-const { getAll, put, removeAll } = require('./transaction.js');
+const { getAll, put, remove } = require('./transaction.js');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./cluster-options.js').EtcdOptions} EtcdOptions */
@@ -179,10 +179,10 @@ async function examineMember(cluster, endpoint) {
 async function writeOnce(client, bucket) {
   const start = performance.now();
   const { ID } = await client.call('Lease', 'LeaseGrant', { TTL: '10', ID: '0' }, TIMEOUT_MS);
-  const keys = `${bucket.root}examination/${ID}/`;
+  const key = `${bucket.root}examination/${ID}`;
   try {
-    await client.call('KV', 'Txn', { success: [put(`${keys}key`, '', ID)] }, TIMEOUT_MS);
-    await client.call('KV', 'Txn', { success: [removeAll(keys)] }, TIMEOUT_MS);
+    await client.call('KV', 'Txn', { success: [put(key, '', ID)] }, TIMEOUT_MS);
+    await client.call('KV', 'Txn', { success: [remove(key)] }, TIMEOUT_MS);
   } finally {
     await client.call('Lease', 'LeaseRevoke', { ID }, TIMEOUT_MS).catch(() => undefined);
   }

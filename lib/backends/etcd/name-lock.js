@@ -1506,8 +1506,6 @@ module.exports = {
   EtcdRequest,
   HELD,
   NameLock,
-  NEW,
-  OVER,
   WAITING,
   toPriority,
   wouldSelfDeadlock,

@@ -239,8 +239,6 @@ class Session {
   /** The lease that outlives the session. */
   #lasting = { id: '', untilMs: 0 };
   leaseId;
-  /** The unique id of the cluster, by whatever endpoints; known once it is open. */
-  clusterId = '';
   ids;
   /** Of steals and of what the session waits for. */
   watches;
@@ -310,7 +308,6 @@ class Session {
         getAll(this.#keys.notifications(this.leaseId)),
       ],
     });
-    this.clusterId = String(written.header.cluster_id);
     this.#guard.begin(value, written.header.revision);
     const notifications = this.#keys.notifications(this.leaseId);
     const from = following(this.#guard.revision);

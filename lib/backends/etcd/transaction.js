@@ -94,9 +94,6 @@ const put = (key, value, lease) => ({
 /** @param {string} key */
 const remove = (key) => ({ request_delete_range: { key: bytes(key) } });
 
-/** @param {Range} range */
-const removeAll = (range) => ({ request_delete_range: rangeOf(range) });
-
 /** @param {string} key */
 const get = (key) => ({ request_range: { key: bytes(key) } });
 
@@ -169,8 +166,6 @@ module.exports = {
   keyValuesOf,
   nested,
   put,
-  rangeOf,
   remove,
-  removeAll,
   textOf,
 };
