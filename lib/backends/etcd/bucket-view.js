@@ -1,7 +1,7 @@
 'use strict';
 
 const { toSessionInfo } = require('../remote/session-info.js');
-const { decodeText, DEFAULT_PRIORITY, numberOf, PRIORITIES } = require('./keys.js');
+const { decodeText, DEFAULT_PRIORITY, PRIORITIES } = require('./keys.js');
 const { byAge, inOrder, OvertakeLog } = require('./queue-order.js');
 const { textOf } = require('./transaction.js');
 
@@ -18,16 +18,15 @@ const UNKNOWN_SESSION = { clientId: '', pid: 0, threadId: 0, host: '' };
 
 /**
  * A held or waiting request, with the details in the value of its key. The value of a held one
- * begins with the time of its grant. If the value lacks the request's number, an earlier version
- * wrote it: then the id has the number.
+ * begins with the time of its grant.
  * @param {RequestKey} key
  * @param {string} value
  */
 function toRequest(key, value) {
   const start = key.isHeld ? value.indexOf(' ') : -1;
   const details = JSON.parse(value.slice(start + 1));
-  const [since, holdLimit = 0, limit = 0, label = '', callSite = '', enclosing = null] = details;
-  const [, , , , , , number = numberOf(key.id), priority = DEFAULT_PRIORITY, behind = []] = details;
+  const [since, holdLimit, limit, label, callSite, enclosing, number, ...more] = details;
+  const [priority = DEFAULT_PRIORITY, behind = []] = more;
   const grantedAt = key.isHeld ? Number(value.slice(0, start)) : null;
   const shown = { number, since, holdLimit, limit, label, callSite, enclosing, priority };
   return { ...key, ...shown, behind: /** @type {string[]} */ (behind), grantedAt };
