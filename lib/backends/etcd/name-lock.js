@@ -128,10 +128,9 @@ const toPriority = ({ extras }) =>
  */
 
 /**
- * Requests that end together; open: those that still wait or hold; held: those that hold;
- * mustServe: the queue is served after it.
- * @typedef {{ requests: EtcdRequest[], why: Why, open: EtcdRequest[], held: Set<EtcdRequest>,
- *   mustServe: boolean }} Ending
+ * Requests that wait or hold, and end together; held: those that hold; mustServe: the queue is
+ * served after it.
+ * @typedef {{ open: EtcdRequest[], why: Why, held: Set<EtcdRequest>, mustServe: boolean }} Ending
  */
 
 /**
@@ -214,7 +213,7 @@ const restBehind = (request, [first, ...rest]) =>
 function toEnding(requests, why, isLast) {
   const open = requests.filter(isOpen);
   const held = new Set(open.filter(({ phase }) => phase === HELD));
-  return { requests, why, open, held, mustServe: isLast || held.size > 0 };
+  return { open, why, held, mustServe: isLast || held.size > 0 };
 }
 
 /**
@@ -938,10 +937,9 @@ class NameLock {
    * @param {Ending} ending
    * @param {Removal} removal
    */
-  async #onRemoved({ requests, why, open, held, mustServe }, { isHandedOff, revision, answers }) {
-    for (const request of requests) {
-      const answer = answers[open.indexOf(request)];
-      const isStolen = held.has(request) && answer?.response_txn.succeeded === false;
+  async #onRemoved({ open, why, held, mustServe }, { isHandedOff, revision, answers }) {
+    for (const [at, request] of open.entries()) {
+      const isStolen = held.has(request) && answers[at]?.response_txn.succeeded === false;
       this.#finish(request, why, isStolen);
     }
     this.#checkLater();
