@@ -90,7 +90,7 @@ class AgentWatch {
       const { revision, responses } = await this.#session.read([getAll(sessions)]);
       if (this.#isClosed) return;
       for (const { key, value } of keyValuesOf(responses[0])) {
-        this.#learn(textOf(key), Buffer.from(value).toString('utf8'));
+        this.#learn(textOf(key), textOf(value));
       }
       this.#subscription = this.#session.bucketWatches.add({
         key: root,

@@ -45,7 +45,7 @@ function toRequest(key, value) {
 function requestOf({ key: bytes, value, create_revision: created }, bucket) {
   const key = bucket.parse(textOf(bytes));
   if (key === undefined) return undefined;
-  const text = Buffer.from(value).toString('utf8');
+  const text = textOf(value);
   return { ...toRequest(key, text), created, value: text };
 }
 
@@ -101,10 +101,8 @@ function toInspection(keyValues, bucket, now) {
     const text = textOf(keyValue.key);
     const overtaken = bucket.parseOvertakes(text);
     if (overtaken !== undefined) logs.set(overtaken, new OvertakeLog(keyValue));
-    else if (text.endsWith('/about')) {
-      const value = Buffer.from(keyValue.value).toString('utf8');
-      sessions.set(bucket.leaseOf(text), toSessionInfo(value));
-    }
+    else if (text.endsWith('/about'))
+      sessions.set(bucket.leaseOf(text), toSessionInfo(textOf(keyValue.value)));
   }
   const byName = [...names.keys()].sort().map((name) => names.get(name)?.sort(byAge) ?? []);
   const toDetails = (/** @type {StoredRequest[]} */ found) =>

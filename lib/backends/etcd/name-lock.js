@@ -990,7 +990,7 @@ class NameLock {
     );
     for (const [at, request] of held.entries()) {
       const [notice] = keyValuesOf(responses[at]);
-      const { stolen, token } = JSON.parse(notice ? Buffer.from(notice.value).toString() : '{}');
+      const { stolen, token } = JSON.parse(notice ? textOf(notice.value) : '{}');
       if (stolen && token === request.token) this.#lose(request);
     }
   }

@@ -147,8 +147,9 @@ const nested = (compare, success, failure = []) => ({
 /** @param {any} response  of a range */
 const keyValuesOf = (response) => response.response_range.kvs;
 
-/** @param {Uint8Array} key */
-const textOf = (key) => Buffer.from(key.buffer, key.byteOffset, key.length).toString('utf8');
+/** @param {Uint8Array} bytes  of a key or a value */
+const textOf = ({ buffer, byteOffset, length }) =>
+  Buffer.from(buffer, byteOffset, length).toString('utf8');
 
 module.exports = {
   areNoneBefore,

@@ -95,13 +95,10 @@ function toWatchEvent({ type, kv, prev_kv: previous }) {
   return {
     isPut: type === 0,
     key: textOf(kv.key),
-    value: Buffer.from(kv.value).toString('utf8'),
+    value: textOf(kv.value),
     revision: kv.mod_revision,
     previous: previous
-      ? {
-          value: Buffer.from(previous.value).toString('utf8'),
-          created: previous.create_revision,
-        }
+      ? { value: textOf(previous.value), created: previous.create_revision }
       : undefined,
   };
 }
