@@ -217,11 +217,11 @@ function toEnding(requests, why, isLast) {
 }
 
 /**
- * Whether a change was refused for what it does beside a removal: there is no room, or the session
- * of the next request has ended.
+ * Whether a change was refused for what it writes: there is no room, or the session of the request
+ * that it grants has ended.
  * @param {any} error  an EtcdError
  */
-const isOfOther = ({ isForSpace, isLeaseGone }) => isForSpace || isLeaseGone;
+const isWriteRefused = ({ isForSpace, isLeaseGone }) => isForSpace || isLeaseGone;
 
 /** @param {EtcdRequest} request */
 const mayFollow = ({ steal, maxPending, isEnding }) =>
@@ -607,7 +607,6 @@ class NameLock {
       const { revision, responses = [] } = entered;
       const isHandedOff = responses.at(-1)?.response_txn.succeeded === true;
       const answers = wasInDoubt && !isHandedOff ? [] : responses.slice(puts.length + 1);
-      if (answers.length === 0) await this.#findSteals(ending.open);
       await this.#onRemoved(ending, this.#onHandOff(next, { revision, answers }));
     } else if (entered.isInDoubt || numberIn(entered.responses[puts.length]) === 0) {
       await this.#serveIfPossible();
@@ -938,6 +937,7 @@ class NameLock {
    * @param {Removal} removal
    */
   async #onRemoved({ open, why, held, mustServe }, { isHandedOff, revision, answers }) {
+    if (answers.length === 0) await this.#findSteals(open);
     for (const [at, request] of open.entries()) {
       const isStolen = held.has(request) && answers[at]?.response_txn.succeeded === false;
       this.#finish(request, why, isStolen);
@@ -961,7 +961,6 @@ class NameLock {
       for await (const { found } of this.#findAll(open)) {
         if (found !== undefined) return undefined; // all end, or none
       }
-      await this.#findSteals(open);
       return { responses: [] };
     };
     const change = async (/** @type {object[]} */ ops) => {
@@ -975,7 +974,7 @@ class NameLock {
       if (!isHandOff) return { isHandedOff: false, ...(await change(plain)) };
       return this.#onHandOff(next, await change([this.#toHandOff(open[0], next, plain)]));
     } catch (error) {
-      if (!isOfOther(error)) throw error;
+      if (!isWriteRefused(error)) throw error;
       extra.length = 0;
       return { isHandedOff: false, ...(await change(plain)) };
     }
@@ -1373,8 +1372,7 @@ class NameLock {
       await this.#serve(front);
       return true;
     } catch (error) {
-      const { isForSpace, isLeaseGone } = /** @type {EtcdError} */ (error);
-      if (!isForSpace && !isLeaseGone) throw error;
+      if (!isWriteRefused(error)) throw error;
       this.#checkLater(NO_ROOM_MS * (0.5 + Math.random()));
       return false;
     }
