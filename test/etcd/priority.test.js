@@ -412,17 +412,17 @@ describe('a change of priority', () => {
   });
 });
 
-describe('the first of the highest list', () => {
+describe('the first of a list', () => {
   async function untilWatched(by) {
     while (by.watched.length === 0) await turn();
   }
 
-  test('watches all that hold and wait', async () => {
+  test('watches all that hold and wait, while another list has the first of the queue', async () => {
     await request(session, 1);
     await request(session, 2, HIGH);
     await request(other, 3);
     await untilWatched(other);
-    const range = { key: keys.held, end: keys.queue.end, only: 'removals' };
+    const range = { key: keys.base, end: keys.queue.end, only: 'removals' };
     expect(other.watched[0]).toMatchObject({ ...range, from: String(etcd.revision + 1) });
   });
 

@@ -8,7 +8,7 @@ const { WaitPath } = require('../wait-path.js');
 const { requestOf, toRequest } = require('./bucket-view.js');
 const { Contention } = require('./contention.js');
 const { EtcdError } = require('./etcd-errors.js');
-const { DEFAULT_PRIORITY, PRIORITIES, toLease, withNumber } = require('./keys.js');
+const { DEFAULT_PRIORITY, endOf, PRIORITIES, toLease, withNumber } = require('./keys.js');
 const { byAge, inOrder, isBefore, merge, OvertakeLog } = require('./queue-order.js');
 const { MAX_BATCH, sliceWhile, StepQueue } = require('./step-queue.js');
 const {
@@ -1403,14 +1403,15 @@ class NameLock {
   }
 
   /**
-   * The request ahead of it in its list, otherwise all that hold and wait.
+   * The request ahead of it in its list, otherwise the holders, and all that wait if another list
+   * has the first one.
    * @param {EtcdRequest} request  see #check()
    * @returns {Promise<{ blocker?: { key: string, end?: string, from: string }, front?: Answer }>}
    *   no blocker: the first of the queue may be grantable, or the request does not wait; from: the
    *   revision after the read; front: see #serve()
    */
   async #findBlocker(request) {
-    const { held, queue } = this.#keys;
+    const { base, held, queue } = this.#keys;
     const { created, priority } = request;
     const { revision, responses } = await this.#session.read([
       ...this.#readOwn(request),
@@ -1427,7 +1428,10 @@ class NameLock {
     const front = await this.#session.read(this.#front());
     const { heads, holders } = this.#toFront(front);
     if (heads.length === 0 || isGrantable(heads[0], holders)) return { front };
-    return { blocker: { key: held, end: queue.end, from: following(front.revision) } };
+    // Another list may have the first one, and it may leave.
+    const isFirst = heads[0].priority === priority;
+    const range = isFirst ? { key: held, end: endOf(held) } : { key: base, end: queue.end };
+    return { blocker: { ...range, from: following(front.revision) } };
   }
 
   /** @param {{ key: string, end?: string, from: string }} blocker */
