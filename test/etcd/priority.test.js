@@ -123,8 +123,12 @@ test('in any order of entries, changes and ends each is granted in its turn, and
           const of = all.find(({ made }) => made.id === granted && made.phase < 3)?.made;
           const at = of?.class === 'x' ? queueOf(store, left).indexOf(of.number) : -1;
           if (at > 0) misplaced.push(of.number);
+          // The age of a request is the create revision of its key: sessions are not ordered.
+          const isItsKey = (it) => it.key.startsWith(keys.base) && it.key.endsWith(granted);
+          const entered = left.find(isItsKey)?.previous.created ?? Infinity;
+          const isYounger = (made) => entered > store.keys.get(queueKeyOf(made))?.created;
           const isOvertaken = ({ made }) =>
-            made.phase === 1 && of?.number > made.number && of.priority > made.priority;
+            made.phase === 1 && isYounger(made) && of?.priority > made.priority;
           const waiting = open().filter((it) => isOvertaken(it) && !wasChanged.has(it.made));
           const those = waiting.map(({ made }) => made);
           overtaken.set(key, those);
