@@ -114,13 +114,11 @@ describeOneClient('diagnostics channels', (run) => {
       const { recordChannels } = require('./lock-channels.js');
       for (const method of ['request', 'acquire']) {
         const messages = await recordChannels(name, async () => {
-          const victim = locks[method](
-            name,
-            { steal: true, label: 'victim' },
-            method === 'request' ? () => {} : undefined,
-          );
+          const options = { steal: true, label: 'victim' };
+          const callback = method === 'request' ? () => {} : undefined;
+          const victim = locks[method](name, options, callback).catch(() => {});
           await locks.request(name, { steal: true }, () => {});
-          await victim.catch(() => {});
+          await victim;
         });
         const ofVictim = messages.filter(([, { label }]) => label === 'victim');
         assert.deepEqual(

@@ -17,6 +17,8 @@ class HostLink {
   #answers = new Map();
   #listeners = new Map();
   #lastId = 0;
+  /** Why it has failed. @type {unknown} */
+  #failure;
 
   /**
    * @param {(message: object) => void} post
@@ -39,9 +41,10 @@ class HostLink {
     else reject(Object.assign(new Error(error.message), error));
   }
 
-  /** Everything that still waits for an answer fails. */
+  /** Everything that waits for an answer fails, and all that follows. */
   fail(error) {
     this.isLiving = false;
+    this.#failure = error;
     for (const { reject } of this.#answers.values()) reject(error);
     this.#answers.clear();
   }
@@ -51,6 +54,7 @@ class HostLink {
   }
 
   command(client, command, args) {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       this.#answers.set(id, { resolve, reject });
