@@ -37,6 +37,13 @@ const POSTGRES_BUGS = [
     tests: [SESSIONS],
   },
   {
+    name: 'two steps on the same names wait for each other',
+    file: 'lib/backends/postgres/step.js',
+    from: 'if (keys.size > 1)',
+    to: 'if (keys.size > 50)',
+    tests: [SCHEMA],
+  },
+  {
     name: 'an inspection is one answer',
     file: 'lib/backends/postgres/session.js',
     from: '`FETCH ${PAGE_ROWS} FROM',
@@ -67,8 +74,8 @@ const POSTGRES_BUGS = [
   {
     name: 'over PostgreSQL a lock that is granted at once comes before older grants',
     file: 'lib/backends/postgres/session.js',
-    from: "return args[0] === 'e' ? [...args, waits()] : args;",
-    to: "return args[0] === 'e' ? [...args, waits() && false] : args;",
+    from: "name === 'enter' ? [waits()]",
+    to: "name === 'enter' ? [waits() && false]",
     tests: [SESSIONS],
   },
 ];

@@ -121,8 +121,8 @@ describe('a holder that watches is notified', () => {
     const [one, two] = await openMany(2);
     await one.enter({ key: 'a' });
     await one.watchContention(1, { key: 'a' });
-    const enter = (number) => ['e', 'a', number, 'x', false, ANY_NUMBER, 0, 0, '', 0, 2];
-    await two.step(enter(1), ['l', 'a', 1, ''], enter(2));
+    const enter = (number) => ['enter', 'a', number, 'x', false, ANY_NUMBER, 0, 0, '', 0, 2];
+    await two.step(enter(1), ['leave', 'a', 1, ''], enter(2));
     expect(await changesOf(one)).toEqual(['c 1 2', 'c 1 -1', 'c 1 2']);
   });
 

@@ -168,7 +168,7 @@ class Player {
     const identity = { backendId: id, tokenHigh: 0, tokenLow: 0 };
     const entry = this.#table.request(agent, { name: key, mode, ...options, ...identity });
     const floor = this.#floors.get(`${at} ${key}`) ?? '0';
-    const start = ['e', key, id, MODES[mode], steal, maxPending];
+    const start = ['enter', key, id, MODES[mode], steal, maxPending];
     const rank = PRIORITIES.indexOf(priority);
     const op = [...start, extras.limit, holdLimit, `details ${id}`, floor, rank];
     if (entry === null) return [op, 'm'];
@@ -182,13 +182,13 @@ class Player {
     this.#forget((it) => it.id === id);
     const isGone = entry.list === null;
     this.#table.remove(entry);
-    return [['l', key, id, ''], isGone ? entry.lossReason : null];
+    return [['leave', key, id, ''], isGone ? entry.lossReason : null];
   }
 
   /** @param {{ id: number, key: string, entry: any }} request @param {string} priority */
   #changePriority({ id, key, entry }, priority) {
     this.#table.changePriority(entry, priority);
-    return [['p', key, id, PRIORITIES.indexOf(priority)], null];
+    return [['change_priority', key, id, PRIORITIES.indexOf(priority)], '']; // it returns no value
   }
 
   #forget(isLeft) {
@@ -253,6 +253,7 @@ class Player {
         op.kind === 'leave' ? this.#leave(request) : this.#changePriority(request, op.priority),
       ];
     });
+    if (done.length === 0) return;
     const answers = await this.#members[at].sql.step(...done.map(([op]) => op));
     const outcomes = answers.map((answer, n) => this.#outcome(answer, done[n][0][2]));
     expect(outcomes).toEqual(done.map(([, expected]) => expected));

@@ -246,9 +246,9 @@ test('a step changes a priority among other operations', async () => {
   const [one, two] = await openMany(2);
   await two.enter({ key: 'a' });
   await one.step(
-    ['e', 'a', 101, 'x', false, ANY_NUMBER, 0, 0, '', 0, 1],
-    ['e', 'a', 102, 'x', false, ANY_NUMBER, 0, 0, '', 0, 0],
-    ['p', 'a', 102, 2],
+    ['enter', 'a', 101, 'x', false, ANY_NUMBER, 0, 0, '', 0, 1],
+    ['enter', 'a', 102, 'x', false, ANY_NUMBER, 0, 0, '', 0, 0],
+    ['change_priority', 'a', 102, 2],
   );
   expect(await queueOf(one)).toEqual([at(one, 102), at(one, 101)]);
 });

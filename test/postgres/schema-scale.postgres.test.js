@@ -28,7 +28,7 @@ async function enterMany(key, first, count, { mode = 'x', limit = 0 } = {}) {
   for (let done = 0; done < count; done += BATCH) {
     const ops = Array.from({ length: Math.min(BATCH, count - done) }, (_, index) => {
       const number = first + done + index;
-      return ['e', key, number, mode, false, ANY_NUMBER, limit, 0, ''];
+      return ['enter', key, number, mode, false, ANY_NUMBER, limit, 0, ''];
     });
     await one.step(...ops);
   }
@@ -88,7 +88,7 @@ test('a hand-off does not depend on how many wait, nor on how many were served',
   const many = await usual(20, handOff);
   const served = MANY - 2 * FEW;
   for (; next < first + served; next += BATCH) {
-    const ops = Array.from({ length: BATCH }, (_, index) => ['l', 'many', next + index, '']);
+    const ops = Array.from({ length: BATCH }, (_, index) => ['leave', 'many', next + index, '']);
     await one.step(...ops);
   }
   const late = await usual(20, handOff);

@@ -141,7 +141,7 @@ test('a request may have a number above 2^31', async () => {
   const [one, two] = await openMany(2);
   const number = 2 ** 31 + 1;
   expect(await one.enterAs(number, {})).toEqual(GRANTED);
-  expect(await two.step(['e', 'key', number, 'x', false, ANY_NUMBER, 0, 0, ''])).toEqual([
+  expect(await two.step(['enter', 'key', number, 'x', false, ANY_NUMBER, 0, 0, ''])).toEqual([
     waits(one),
   ]);
   await one.leave(number);
@@ -746,12 +746,12 @@ describe('step', () => {
     await two.enter({ key: 'b' });
     expect(
       await one.step(
-        ['e', 'a', 101, 'x', false, ANY_NUMBER, 0, 0, 'details'],
-        ['e', 'b', 102, 's', false, ANY_NUMBER, 3, 0, ''],
-        ['e', 'a', 103, 's', false, 0, 0, 0, ''],
-        ['e', 'a', 104, 's', true, ANY_NUMBER, 0, LONG_MS, ''],
-        ['l', 'a', 101, ''],
-        ['l', 'a', 104, ''],
+        ['enter', 'a', 101, 'x', false, ANY_NUMBER, 0, 0, 'details'],
+        ['enter', 'b', 102, 's', false, ANY_NUMBER, 3, 0, ''],
+        ['enter', 'a', 103, 's', false, 0, 0, 0, ''],
+        ['enter', 'a', 104, 's', true, ANY_NUMBER, 0, LONG_MS, ''],
+        ['leave', 'a', 101, ''],
+        ['leave', 'a', 104, ''],
       ),
     ).toEqual([GRANTED, waits(two), 'm', GRANTED, 'stolen', null]);
     expect(await one.inspect()).toMatchObject([
@@ -768,9 +768,9 @@ describe('step', () => {
         const order = (round + index) % 2 === 0 ? keys : keys.toReversed();
         const numbers = order.map((_, at) => 1_000 * round + at);
         await session.step(
-          ...order.map((key, at) => ['e', key, numbers[at], 'x', false, ANY_NUMBER, 0, 0, '']),
+          ...order.map((key, at) => ['enter', key, numbers[at], 'x', false, ANY_NUMBER, 0, 0, '']),
         );
-        await session.step(...order.map((key, at) => ['l', key, numbers[at], '']));
+        await session.step(...order.map((key, at) => ['leave', key, numbers[at], '']));
       }
     });
     await Promise.all(rounds);

@@ -2,12 +2,16 @@
 
 const { once } = require('node:events');
 const { FUNCTIONS } = require('../../lib/backends/postgres/schema.js');
+const { Step, statementsOf } = require('../../lib/backends/postgres/step.js');
 
 /** The advisory locks of sessions: lib/backends/postgres/schema.js. */
 const SESSION_LOCKS = 1212368708;
 
 /** Of `maxPending`: any number. */
 const ANY_NUMBER = 2 ** 31 - 1;
+
+/** Of enter() in a step, from the number of the request on: its floor, its priority, waits. */
+const ENTER_DEFAULTS = [0, 'x', false, ANY_NUMBER, 0, 0, '', 0, 1, false];
 
 /** A session of the schema without the backend: it calls the functions and collects the notes. */
 class SqlSession {
@@ -39,6 +43,7 @@ class SqlSession {
     const { rows } = await self.client.query(text, [bucket, agent]);
     const [{ pause_ms: pauseMs, ...session }] = rows;
     Object.assign(self, session);
+    await self.client.query(statementsOf(functions));
     await self.client.query(`LISTEN ${self.channel(self.session)}`);
     await self.call('bury_all', bucket, self.session, pauseMs > 0 ? '0' : self.epoch);
     return self;
@@ -105,9 +110,15 @@ class SqlSession {
     return this.call('watch_contention', this.bucket, key, this.session, number);
   }
 
+  /** Of an enter() the last values may be left out. @param {[string, string, ...any][]} ops */
   async step(...ops) {
-    const json = JSON.stringify(ops);
-    const answers = await this.call('step', this.bucket, this.session, this.epoch, json);
+    const calls = ops.map(([name, key, ...values]) => {
+      const rest = name === 'enter' ? ENTER_DEFAULTS.slice(values.length) : [];
+      return [name, [this.bucket, key, this.session, this.epoch, ...values, ...rest]];
+    });
+    const answers = await new Promise((resolve, reject) => {
+      this.client.query(new Step(calls, (error, all) => (error ? reject(error) : resolve(all))));
+    });
     return answers.map((answer, at) => this.#noteTicket(answer, ops[at][2]));
   }
 

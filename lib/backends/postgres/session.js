@@ -13,12 +13,12 @@ const {
   setInterval,
   setTimeout,
 } = require('../../time.js');
-const { Call } = require('./call.js');
 const { answerWithin, checkSchema, connect } = require('./connection.js');
 const { DeathWatch } = require('./death-watch.js');
 const { escape, fromDetails, toAscii, toDetails, toKey, toName } = require('./names.js');
 const { FUNCTIONS } = require('./schema.js');
 const { isAnswer, isFinal, isForAll, isSchemaGone } = require('./postgres-errors.js');
+const { Step, statementsOf } = require('./step.js');
 
 /** @typedef {import('../remote/lock-session.js').OwnRequest} OwnRequest */
 /** @typedef {import('../remote/lock-session.js').RemoteRequest} RemoteRequest */
@@ -29,24 +29,11 @@ const { isAnswer, isFinal, isForAll, isSchemaGone } = require('./postgres-errors
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../../types/scheduler.d.ts').TaskPriority} TaskPriority */
 
-/** @typedef {import('./call.js').Query} Query */
+/** @typedef {{ name: string, text: string }} Query  that the server plans once for a session */
 
 /** @param {string} name @param {string} text @returns {Query} */
 const planned = (name, text) => ({ name: `holdfast_${name}`, text });
 
-const ENTER = planned(
-  'enter',
-  `SELECT ${FUNCTIONS}.enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-);
-const LEAVE = planned('leave', `SELECT ${FUNCTIONS}.leave($1, $2, $3, $4, $5, $6)`);
-const CHANGE_PRIORITY = planned(
-  'change_priority',
-  `SELECT ${FUNCTIONS}.change_priority($1, $2, $3, $4, $5, $6)`,
-);
-const EXPIRE = planned('expire', `SELECT ${FUNCTIONS}.expire($1, $2, $3, $4)`);
-/** The function of each operation of a step. @type {Record<string, Query>} */
-const OPERATIONS = { e: ENTER, l: LEAVE, p: CHANGE_PRIORITY, x: EXPIRE };
-const STEP = planned('step', `SELECT ${FUNCTIONS}.step($1, $2, $3, $4)`);
 const BURY = planned('bury', `SELECT ${FUNCTIONS}.bury($1, $2, $3, $4)`);
 const CONTENTION = planned('contention', `SELECT ${FUNCTIONS}.watch_contention($1, $2, $3, $4)`);
 /** How many hold a name's lock. */
@@ -128,8 +115,10 @@ class Entry {
 }
 
 /**
- * @typedef {object} Operation  see step()
- * @property {unknown[]} args
+ * @typedef {object} Operation
+ * @property {import('./step.js').FunctionName} name
+ * @property {string} key
+ * @property {unknown[]} args  the rest
  * @property {(answer: string | null) => void} onAnswer
  * @property {(error: unknown) => void} onError
  */
@@ -244,7 +233,8 @@ class PostgresSession {
   }
 
   async #register() {
-    await this.#client.query('SET default_transaction_isolation TO "read committed"');
+    const isolation = 'SET default_transaction_isolation TO "read committed"';
+    await this.#client.query(`${isolation}; ${statementsOf(FUNCTIONS)}`);
     const agent = toAscii(fromSessionInfo(this.#agent));
     const [[session, epoch, pauseMs, channels]] = await this.#query(
       `SELECT session, epoch, pause_ms, channels FROM ${FUNCTIONS}.open($1, $2, $3)`,
@@ -332,9 +322,9 @@ class PostgresSession {
     const { steal, mode, extras } = request.message;
     const { limit = 0, holdLimit = 0, priority = 'user-visible' } = extras ?? {};
     this.#operate({
+      name: 'enter',
+      key: entry.key,
       args: [
-        'e',
-        entry.key,
         request.number,
         mode === 'exclusive' ? 'x' : 's',
         steal,
@@ -379,7 +369,9 @@ class PostgresSession {
     const backoff = new Backoff();
     /** @type {Operation} */
     const operation = {
-      args: ['l', entry.key, entry.number, why ?? ''],
+      name: 'leave',
+      key: entry.key,
+      args: [entry.number, why ?? ''],
       onAnswer: (reason) => onLeft(/** @type {any} */ (reason) ?? undefined),
       // It stays held until the server knows. A server that is full takes it later. For a role that
       // has lost its rights, or without the schema, only the end of the session ends it.
@@ -399,7 +391,9 @@ class PostgresSession {
     if (priority === undefined || entry === undefined || entry.isHeld || entry.isLeaving) return;
     if (this.#lateSteals.has(entry)) return; // it enters with its present priority
     this.#operate({
-      args: ['p', entry.key, number, PRIORITIES.indexOf(priority)],
+      name: 'change_priority',
+      key: entry.key,
+      args: [number, PRIORITIES.indexOf(priority)],
       onAnswer: ignore,
       // The server has refused the call.
       onError: () => setTimeout(() => this.changePriority(request), SWEEP_MS).unref(),
@@ -547,9 +541,9 @@ class PostgresSession {
     return [this.#bucket, this.#session, this.#epoch];
   }
 
-  /** Operations that follow each other go in one step. @param {Operation} operation */
+  /** Those that follow each other go in one step: one transaction. @param {Operation} operation */
   #operate(operation) {
-    const bytes = operation.args.join('').length;
+    const bytes = operation.key.length + operation.args.join('').length;
     const last = this.#jobs.at(-1);
     const isWithLast =
       last?.operations !== undefined &&
@@ -589,22 +583,21 @@ class PostgresSession {
   }
 
   /**
-   * A single one is a call without JSON: it takes the server a seventh less.
    * @param {Operation[]} operations
    * @returns {Promise<(string | null)[]>}
    */
-  async #answersTo(operations) {
+  #answersTo(operations) {
     const [bucket, own, epoch] = this.#own;
-    const all = operations.map(({ args }) => {
-      const waits = () => (this.#entryCounts.get(String(args[1]))?.waiting ?? 0) > 0;
-      return args[0] === 'e' ? [...args, waits()] : args;
+    /** @type {import('./step.js').FunctionCall[]} */
+    const calls = operations.map(({ name, key, args }) => {
+      const waits = () => (this.#entryCounts.get(key)?.waiting ?? 0) > 0;
+      return [name, [bucket, key, own, epoch, ...args, ...(name === 'enter' ? [waits()] : [])]];
     });
-    if (all.length > 1) {
-      return JSON.parse(String(await this.#call(STEP, [bucket, own, epoch, JSON.stringify(all)])));
-    }
-    const [[kind, key, ...args]] = all;
-    const query = OPERATIONS[String(kind)];
-    return [await this.#call(query, [bucket, key, own, epoch, ...args])];
+    return this.#exchange((resolve, reject) => {
+      this.#client.query(
+        new Step(calls, (error, answers) => (error ? reject(error) : resolve(answers))),
+      );
+    });
   }
 
   /**
@@ -636,19 +629,6 @@ class PostgresSession {
       this.#client.query(config).then(resolve, reject),
     );
     return rows;
-  }
-
-  /**
-   * @param {Query} query
-   * @param {unknown[]} values
-   * @returns {Promise<string | null>}
-   */
-  #call(query, values) {
-    return this.#exchange((resolve, reject) => {
-      const onEnd = (/** @type {unknown} */ error, /** @type {string | null} */ answer) =>
-        error ? reject(error) : resolve(answer);
-      this.#client.query(new Call(query, values, onEnd));
-    });
   }
 
   /**
@@ -845,7 +825,9 @@ class PostgresSession {
       this.#limitTimers.delete(key);
       if (this.#epoch === NO_GRANTS) return; // the end of the pause follows
       this.#operate({
-        args: ['x', key],
+        name: 'expire',
+        key,
+        args: [],
         onAnswer: (left) => left !== null && expireAgain(Number(left)),
         onError: () => expireAgain(SWEEP_MS), // the server has refused the call
       });
