@@ -38,6 +38,31 @@ function describeManyEnds(startServer) {
     held.release();
   });
 
+  test('a request that a callback makes enters in the transaction of its release', async () => {
+    const rounds = 400;
+    const other = openLockManager({ backend: openByUrl({ url: cluster.url('many') }) });
+    try {
+      const handOff = (manager) =>
+        new Promise((resolve) => {
+          let count = 0;
+          const section = () => {
+            count += 1;
+            if (count === rounds) resolve(undefined);
+            else manager.request('a', section);
+          };
+          manager.request('a', section);
+        });
+      await locks.query();
+      const { roundTrips, keepAlives } = await backend.status();
+      await Promise.all([handOff(locks), handOff(other)]);
+      const after = await backend.status();
+      const transactions = after.roundTrips - roundTrips - (after.keepAlives - keepAlives);
+      expect(transactions).toBeLessThan(rounds * 1.1); // some look for holders that have died
+    } finally {
+      other.close();
+    }
+  });
+
   test('many that wait for a long name and are aborted together leave, and nothing else ends', async () => {
     const name = 'long'.repeat(5_000);
     const held = await locks.acquire(name);

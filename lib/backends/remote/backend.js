@@ -320,7 +320,7 @@ class RemoteBackend {
     checkTexts(request, this.#engine.maxNameUnits);
     this.#attach();
     const number = this.#requests.add(request);
-    this.#link.post({ type: 'enqueue', request: toRequestMessage(number, request) });
+    this.#link.postLate({ type: 'enqueue', request: toRequestMessage(number, request) });
     return QUEUED;
   }
 

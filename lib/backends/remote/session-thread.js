@@ -88,6 +88,7 @@ const COMMANDS = {
   lossesReported: () => session.onLossesReported(),
   watch: ({ id, name }) => session.watch(id, name),
   unwatch: ({ id }) => session.unwatch(id),
+  several: ({ messages }) => messages.forEach(onMessage),
   answer: (message) => {
     questions.get(message.id)?.(message);
     questions.delete(message.id);
@@ -95,4 +96,6 @@ const COMMANDS = {
   close: () => void (end ??= close()),
 };
 
-port.on('message', (message) => COMMANDS[message.type](message));
+/** @param {any} message */
+const onMessage = (message) => COMMANDS[message.type](message);
+port.on('message', onMessage);

@@ -4,7 +4,7 @@ const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_th
 const { BUILD } = require('../../build-id.js');
 const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
-const { inContextAtLoad } = require('../../time.js');
+const { inContextAtLoad, nextTick, queueMicrotask } = require('../../time.js');
 const { outside } = require('../outside.js');
 const { waitInSlices } = require('../wait-in-slices.js');
 const { SharedState } = require('./shared-state.js');
@@ -16,6 +16,7 @@ const { SharedState } = require('./shared-state.js');
  * lost.
  */
 const MAX_START_MS = 30_000;
+const MAX_LATE = 100;
 
 /**
  * @param {string} title
@@ -46,6 +47,8 @@ class ThreadLink {
   #maxStartMs;
   /** How long this thread has waited for the start of the other one. */
   #startMs = 0;
+  /** Messages that leave together. @type {object[]} */
+  #late = [];
   /** Shared with the thread. */
   state = new SharedState();
   /** It answers no more. */
@@ -99,7 +102,27 @@ class ThreadLink {
 
   /** @param {object} message */
   post(message) {
-    this.#port.postMessage(message);
+    if (this.#late.length === 0) return this.#port.postMessage(message);
+    this.#late.push(message);
+    this.#flush();
+  }
+
+  /**
+   * It leaves with the next message, or when the microtasks have run, or before this thread blocks:
+   * a callback that makes a request and then ends is one message. The other thread, which a message
+   * wakes, may take the processor from this one.
+   * @param {object} message
+   */
+  postLate(message) {
+    this.#late.push(message);
+    if (this.#late.length === 1) queueMicrotask(() => nextTick(() => this.#flush()));
+    else if (this.#late.length === MAX_LATE) this.#flush();
+  }
+
+  #flush() {
+    if (this.#late.length === 0) return;
+    this.#port.postMessage({ type: 'several', messages: this.#late });
+    this.#late = [];
   }
 
   /** Keeps the event loop alive until the thread has closed. */
@@ -124,6 +147,7 @@ class ThreadLink {
       const seen = this.state.messageCount;
       this.#receiveAll(onMessage);
       if (isEnough() || this.isOver) return true;
+      this.#flush();
       if (hasEnded) this.#fail(new Error('its thread has ended'), onMessage);
       else this.#await(seen, ms, onMessage);
       return undefined;
@@ -163,6 +187,10 @@ class ThreadLink {
    * @param {(message: any) => void} onMessage
    */
   #receive(message, onMessage) {
+    if (message.type === 'several') {
+      for (const one of message.messages) this.#receive(one, onMessage);
+      return;
+    }
     if (message.type === 'closed') this.#end();
     onMessage(message);
   }
