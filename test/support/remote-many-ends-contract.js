@@ -57,7 +57,7 @@ function describeManyEnds(startServer) {
       await Promise.all([handOff(locks), handOff(other)]);
       const after = await backend.status();
       const transactions = after.roundTrips - roundTrips - (after.keepAlives - keepAlives);
-      expect(transactions).toBeLessThan(rounds * 1.1); // some look for holders that have died
+      expect(transactions).toBeLessThan(rounds * 1.1); // some search for dead holders
     } finally {
       other.close();
     }
