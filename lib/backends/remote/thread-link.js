@@ -4,7 +4,7 @@ const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_th
 const { BUILD } = require('../../build-id.js');
 const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
-const { inContextAtLoad, nextTick, queueMicrotask } = require('../../time.js');
+const { inContextAtLoad, setImmediate } = require('../../time.js');
 const { outside } = require('../outside.js');
 const { waitInSlices } = require('../wait-in-slices.js');
 const { SharedState } = require('./shared-state.js');
@@ -108,14 +108,14 @@ class ThreadLink {
   }
 
   /**
-   * It leaves with the next message, or when the microtasks have run, or before this thread blocks:
-   * a callback that makes a request and then ends is one message. The other thread, which a message
-   * wakes, may take the processor from this one.
+   * It leaves with the next message, or at the end of this iteration of the event loop, or before
+   * this thread blocks: a callback that makes a request and then ends is one message. The other
+   * thread, which a message wakes, may take the processor from this one.
    * @param {object} message
    */
   postLate(message) {
     this.#late.push(message);
-    if (this.#late.length === 1) queueMicrotask(() => nextTick(() => this.#flush()));
+    if (this.#late.length === 1) setImmediate(() => this.#flush());
     else if (this.#late.length === MAX_LATE) this.#flush();
   }
 
