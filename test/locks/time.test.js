@@ -1,7 +1,7 @@
 'use strict';
 
 const { spawn } = require('node:child_process');
-const { mkdtempSync, readFileSync } = require('node:fs');
+const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
@@ -88,23 +88,4 @@ test('under fake timers a delayed task runs', async () => {
   jest.useFakeTimers();
   await expect(scheduler.postTask(() => 'ran', { delay: 5 })).resolves.toBe('ran');
   expect(locks).toBeDefined();
-});
-
-test('with the list of docs/testing.md fake timers may be there before the package', async () => {
-  const page = readFileSync(join(__dirname, '../../docs/testing.md'), 'utf8');
-  const [, list] = /doNotFake: \[(.*?)\]/.exec(page);
-  const doNotFake = list.split(', ').map((name) => name.slice(1, -1));
-  jest.useFakeTimers({ doNotFake });
-  let holdfast;
-  jest.isolateModules(() => {
-    holdfast = require('../../lib/index.js');
-  });
-  const manager = holdfast.openLockManager({ directory });
-  const held = await manager.acquire('a');
-  const late = manager.request('a', { timeout: 5 }, () => {});
-  await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
-  expect(await manager.request('a', { steal: true }, () => 'stolen')).toBe('stolen');
-  expect(held.signal.aborted).toBe(true);
-  expect(await holdfast.scheduler.postTask(() => 'ran', { delay: 5 })).toBe('ran');
-  manager.close();
 });
