@@ -63,6 +63,20 @@ function describeManyEnds(startServer) {
     }
   });
 
+  test('a request outside of callbacks enters while its thread is busy', async () => {
+    const other = openLockManager({ backend: openByUrl({ url: cluster.url('many') }) });
+    try {
+      await Promise.all([locks.query(), other.query()]);
+      const done = locks.request('a', () => {});
+      const end = process.uptime() + 20; // a watchdog: Jest's own is a timer
+      while (!other.isLocked('a') && process.uptime() < end);
+      expect(other.isLocked('a')).toBe(true);
+      await done;
+    } finally {
+      other.close();
+    }
+  });
+
   test('many that wait for a long name and are aborted together leave, and nothing else ends', async () => {
     const name = 'long'.repeat(5_000);
     const held = await locks.acquire(name);

@@ -320,7 +320,8 @@ class RemoteBackend {
     checkTexts(request, this.#engine.maxNameUnits);
     this.#attach();
     const number = this.#requests.add(request);
-    this.#link.postLate({ type: 'enqueue', request: toRequestMessage(number, request) });
+    const message = { type: 'enqueue', request: toRequestMessage(number, request) };
+    this.#link.post(message, this.#requests.hasLocks); // a release may follow
     return QUEUED;
   }
 

@@ -105,6 +105,7 @@ class RequestTable {
   #loopKeepAlive;
   /** @type {Map<number, Entry>} */
   #entries = new Map();
+  #heldCount = 0;
   #lastNumber = 0;
   /** @type {any[]} that came while the thread was blocked by something else */
   #postponed = [];
@@ -170,6 +171,11 @@ class RequestTable {
     return this.#entries.size === 0;
   }
 
+  /** It has a lock whose release has not taken effect. */
+  get hasLocks() {
+    return this.#heldCount > 0;
+  }
+
   /**
    * Of all that have this name and are not being ended.
    * @param {string} name
@@ -220,8 +226,8 @@ class RequestTable {
   }
 
   /** Nothing is reported of it any more. @param {Entry} entry */
-  remove({ number }) {
-    this.#entries.delete(number);
+  remove({ number, isHeld }) {
+    if (this.#entries.delete(number) && isHeld) this.#heldCount -= 1;
     this.#onChange();
   }
 
@@ -285,6 +291,7 @@ class RequestTable {
   dropAll(makeError, because) {
     const entries = [...this.#entries.values()];
     this.#entries.clear();
+    this.#heldCount = 0;
     this.#onChange();
     for (const { request, isHeld, onEnded } of entries) {
       request.backendId = NO_ID;
@@ -329,6 +336,7 @@ class RequestTable {
         return;
       }
       entry.isHeld = true;
+      this.#heldCount += 1;
       if (wait === undefined) request.granted();
       else wait.outcome = 'granted';
       return;

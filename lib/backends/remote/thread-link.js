@@ -4,7 +4,7 @@ const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_th
 const { BUILD } = require('../../build-id.js');
 const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
-const { inContextAtLoad, setImmediate } = require('../../time.js');
+const { RESOLVED, apply, inContextAtLoad, setImmediate, then } = require('../../time.js');
 const { outside } = require('../outside.js');
 const { waitInSlices } = require('../wait-in-slices.js');
 const { SharedState } = require('./shared-state.js');
@@ -100,23 +100,19 @@ class ThreadLink {
 
   #onPortMessage = (/** @type {any} */ message) => this.#receive(message, this.#onMessage);
 
-  /** @param {object} message */
-  post(message) {
-    if (this.#late.length === 0) return this.#port.postMessage(message);
-    this.#late.push(message);
-    this.#flush();
-  }
-
   /**
-   * It leaves with the next message, or at the end of this iteration of the event loop, or before
-   * this thread blocks: a callback that makes a request and then ends is one message. The other
-   * thread, which a message wakes, may take the processor from this one.
    * @param {object} message
+   * @param {boolean} [isLate]  it leaves with the next message, at the end of this iteration of the
+   *   event loop, or before this thread waits for the other one: a callback that makes a request
+   *   and then ends is one message. The other thread, which a message wakes, may take the
+   *   processor from this one.
    */
-  postLate(message) {
+  post(message, isLate = false) {
+    if (!isLate && this.#late.length === 0) return this.#port.postMessage(message);
     this.#late.push(message);
-    if (this.#late.length === 1) setImmediate(() => this.#flush());
-    else if (this.#late.length === MAX_LATE) this.#flush();
+    if (!isLate || this.#late.length === MAX_LATE) return this.#flush();
+    if (this.#late.length > 1) return;
+    void apply(then, RESOLVED, [() => setImmediate(() => this.#flush())]);
   }
 
   #flush() {
@@ -187,10 +183,6 @@ class ThreadLink {
    * @param {(message: any) => void} onMessage
    */
   #receive(message, onMessage) {
-    if (message.type === 'several') {
-      for (const one of message.messages) this.#receive(one, onMessage);
-      return;
-    }
     if (message.type === 'closed') this.#end();
     onMessage(message);
   }
