@@ -469,6 +469,28 @@ describe('the network', () => {
     expect(await backend.status()).toMatchObject({ lost: 0, sessions: 1 });
   });
 
+  test('a step that arrives in part holds up no other session', async () => {
+    const { locks } = open((await openGate()).replace(QUERY, '?ttl=60'));
+    const { locks: others } = open();
+    await Promise.all([locks.query(), others.query()]);
+    gate.change = (data) => {
+      if (!data.includes('lock_names')) return data;
+      gate.shut();
+      return data.subarray(0, data.length / 2);
+    };
+    const names = Array.from({ length: 20 }, (_, index) => `${index}`.repeat(100));
+    const requests = names.map((name) => locks.request(name, () => {}));
+    const observer = await server.connect();
+    const hasPart = `
+      SELECT FROM pg_stat_activity WHERE state = 'active' AND wait_event = 'ClientRead'`;
+    while ((await observer.query(hasPart)).rowCount === 0);
+    await observer.end();
+    const granted = names.map((name) => others.request(name, () => name));
+    expect(await Promise.all(granted)).toEqual(names);
+    locks.close();
+    await Promise.allSettled(requests);
+  });
+
   test('each connection breaks again and again: what is lost is said, the rest is granted', async () => {
     const { locks } = await openAtGate();
     for (let round = 0; round < 10; round += 1) {

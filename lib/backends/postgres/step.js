@@ -49,16 +49,20 @@ class Step {
 
   /** @param {any} connection */
   submit(connection) {
-    const call = (/** @type {string} */ name, /** @type {unknown[]} */ values) => {
-      connection.bind({ statement: `holdfast_${name}`, values: values.map(String) });
-      connection.execute({});
-    };
     const [[, [bucket]]] = this.#calls;
     const keys = new Set(this.#calls.map(([, [, key]]) => key));
-    connection.stream.cork();
+    /** @type {[name: string, values: unknown[]][]} */
+    const calls = [...this.#calls];
     // Two steps in the opposite order would wait for each other.
-    if (keys.size > 1) call('lock_names', [bucket, JSON.stringify([...keys])]);
-    for (const [name, values] of this.#calls) call(name, values);
+    if (keys.size > 1) calls.unshift(['lock_names', [bucket, JSON.stringify([...keys])]]);
+    connection.stream.cork();
+    for (const [index, [name, values]] of calls.entries()) {
+      const portal = String(index);
+      connection.bind({ portal, statement: `holdfast_${name}`, values: values.map(String) });
+    }
+    // All values come first: a step that arrives in part, from a process that was stopped, or over
+    // a network that fails, locks no name.
+    for (const index of calls.keys()) connection.execute({ portal: String(index) });
     connection.sync();
     connection.stream.uncork();
   }
