@@ -172,7 +172,7 @@ test('a request that comes during a long handshake is granted before its answers
   const { send } = ClientConnection.prototype;
   jest.spyOn(ClientConnection.prototype, 'send').mockImplementation(function (message) {
     send.call(this, message);
-    sent.push(message[0]);
+    if (message[0] !== 'ready') sent.push(message[0]);
     if (message[0] === 'w') granted ??= other.request('b', () => {});
   });
   again.handshake('with many requests', requests, { upTo: 5_000 });

@@ -84,6 +84,8 @@ const MAX_QUICK_STARTS = 5;
 const GIVE_UP_MS = 30_000;
 const FIRST_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 50;
+/** The same after a broker that has ended the connection before it served. */
+const MAX_REJECTED_PAUSE_MS = 1000;
 /** One look and its pause take no longer where the thread runs. */
 const MAX_TRY_MS = 1000;
 /** A file could be made, and not written. */
@@ -105,9 +107,6 @@ const noInterpreter = (reason) =>
       'or the option url names another backend',
     'NotSupportedError',
   );
-
-/** @param {number} ms */
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /**
  * @param {Epoch} epoch
@@ -166,21 +165,29 @@ function isInherited(descriptor) {
   }
 }
 
-/** Finds the broker of a bucket, or starts it. */
+/**
+ * Finds the broker of a bucket, or starts it. A broker that ends before it serves is no success:
+ * then reach() is called again, and continues.
+ */
 class Launcher {
   #files;
   #isOver = false;
-  #triedAt = machineNow();
-  /** How long the search for the broker has taken. */
+  /** @type {number | undefined} */
+  #triedAt = undefined;
+  /** How long it has taken so far. */
   #triedMs = 0;
+  /** The last attempt has led to a broker. */
+  #hasFound = false;
   #pauseMs = FIRST_PAUSE_MS;
+  /** @type {NodeJS.Timeout | undefined} of a pause */
+  #timer = undefined;
   #starts = 0;
   /** @type {string | undefined} why there is no broker, as far as it is known */
   #cause = undefined;
   /** @type {DOMException | undefined} there will be none, as without an interpreter */
   #fatal = undefined;
-  /** The log of earlier brokers says nothing of this one. */
-  #logStart = 0;
+  /** @type {number | undefined} the log of earlier brokers says nothing of this one */
+  #logStart = undefined;
 
   /** @param {BrokerFiles} files */
   constructor(files) {
@@ -191,9 +198,10 @@ class Launcher {
     return this.#cause;
   }
 
-  /** Ends reach(). */
+  /** Ends reach(), which then need not settle. */
   giveUp() {
     this.#isOver = true;
+    clearTimeout(this.#timer);
   }
 
   /**
@@ -202,19 +210,24 @@ class Launcher {
    */
   async reach() {
     this.#files.ensure(); // says why this user may not read the log
-    this.#logStart = fs.lstatSync(this.#logFile, { throwIfNoEntry: false })?.size ?? 0;
-    while (!this.#isOver) {
+    this.#logStart ??= fs.lstatSync(this.#logFile, { throwIfNoEntry: false })?.size ?? 0;
+    /** @type {string | undefined} */
+    let code;
+    for (;;) {
+      if (this.#triedAt !== undefined) await this.#pause();
+      this.#countTime();
+      if (this.#isOver) return undefined;
+      if (this.#fatal !== undefined) throw this.#fatal;
+      if (this.#triedMs > GIVE_UP_MS) throw this.#failure(code);
       const attempt = await this.#tryOnce();
+      this.#hasFound = 'connection' in attempt;
       if ('connection' in attempt) {
         if (!this.#isOver) return attempt;
         attempt.connection.socket.destroy();
         return undefined;
       }
-      if (this.#fatal !== undefined) throw this.#fatal;
-      if (this.#triedMs > GIVE_UP_MS) throw this.#failure(attempt.code);
-      await this.#pause();
+      ({ code } = attempt);
     }
-    return undefined;
   }
 
   /** @returns {Promise<Found | { code: string | undefined }>} connected, or why not */
@@ -244,12 +257,21 @@ class Launcher {
     }
   }
 
-  /** Time in which this thread did not run, being stopped or busy, is no time of trying. */
   async #pause() {
-    await pause(this.#pauseMs);
-    this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+    this.#countTime();
+    await new Promise((resolve) => {
+      this.#timer = setTimeout(resolve, this.#pauseMs).unref();
+    });
+    this.#pauseMs = Math.min(
+      2 * this.#pauseMs,
+      this.#hasFound ? MAX_REJECTED_PAUSE_MS : MAX_PAUSE_MS,
+    );
+  }
+
+  /** Time in which this thread did not run, being stopped or busy, is no time of trying. */
+  #countTime() {
     const now = machineNow();
-    this.#triedMs += Math.min(now - this.#triedAt, MAX_TRY_MS);
+    this.#triedMs += Math.min(now - (this.#triedAt ?? now), MAX_TRY_MS);
     this.#triedAt = now;
   }
 
@@ -427,7 +449,7 @@ class Launcher {
   #failure(code) {
     const why = [this.#cause ?? code, this.#reasonInLog()].filter((text) => text !== undefined);
     return invalidStateError(
-      `No broker came up within ${GIVE_UP_MS} ms in ${this.#files.folder}${
+      `No broker has served within ${GIVE_UP_MS} ms in ${this.#files.folder}${
         why.length === 0 ? '' : `: ${why.join('; ')}`
       }`,
     );
@@ -436,7 +458,7 @@ class Launcher {
   /** @returns {string | undefined} the last error that a broker has written since reach() began */
   #reasonInLog() {
     try {
-      const log = this.#files.readEnd(this.#logFile, this.#logStart);
+      const log = this.#files.readEnd(this.#logFile, this.#logStart ?? 0);
       return log.split('\n').findLast((line) => REASON.test(line));
     } catch {
       return undefined; // there is none: a broker was never started
@@ -457,28 +479,18 @@ const REASON = /^(?:broker\b|\w*Error\b|.*: error )/;
  * @property {(error: Error) => void} onFailure  no broker is to be had
  */
 
-/**
- * Before another try, when a broker has ended a connection during the greetings; twice as long each
- * time. All together, half a minute.
- */
-const FIRST_RETRY_MS = 20;
-const MAX_RETRY_MS = 1000;
-const MAX_REJECTIONS = 35;
-
 /** The connection to the present broker of a bucket. Ends when this is collected. */
 class Link {
   #files;
   #user;
-  /** @type {Launcher | undefined} while it searches for a broker */
+  /** @type {Launcher | undefined} until a broker serves */
   #launcher = undefined;
+  #isSearching = false;
   /** @type {ClientSocket | undefined} */
   #connection = undefined;
   #isOpen = false;
   /** How far the broker's clock is ahead. */
   #clockOffset = 0;
-  #rejections = 0;
-  /** @type {NodeJS.Timeout | undefined} of another try */
-  #retryTimer = undefined;
 
   /**
    * @param {BrokerFiles} files
@@ -504,7 +516,7 @@ class Link {
 
   /** Why there is no broker, as far as it is known. */
   get cause() {
-    return this.#launcher?.cause;
+    return this.isConnected ? undefined : this.#launcher?.cause;
   }
 
   /** Whether the kernel has all that was sent, and knows of no end of the connection. */
@@ -525,19 +537,20 @@ class Link {
     return t + this.#clockOffset;
   }
 
-  /** No effect while there is a connection, a search for one, or a pause before another try. */
+  /** No effect while there is a connection, or a search for one. */
   open() {
-    if (this.isConnected || this.#launcher !== undefined || this.#retryTimer !== undefined) return;
-    const launcher = new Launcher(this.#files);
-    this.#launcher = launcher;
+    if (this.isConnected || this.#isSearching) return;
+    this.#launcher ??= new Launcher(this.#files);
+    this.#isSearching = true;
+    const launcher = this.#launcher;
     const onFound = (/** @type {Found | undefined} */ found) => {
       if (this.#launcher !== launcher) return found?.connection.socket.destroy();
-      this.#launcher = undefined;
+      this.#isSearching = false;
       return found === undefined ? undefined : this.#greet(found);
     };
     const onFailure = (/** @type {Error} */ error) => {
       if (this.#launcher !== launcher) return;
-      this.#launcher = undefined;
+      this.#endSearch();
       this.#user.onFailure(error);
     };
     // A then() of the program that throws would leave a link that never opens.
@@ -550,15 +563,18 @@ class Link {
   }
 
   close() {
-    clearTimeout(this.#retryTimer);
-    this.#retryTimer = undefined;
-    this.#launcher?.giveUp();
-    this.#launcher = undefined;
+    this.#endSearch();
     const socket = this.#socket;
     this.#connection = undefined;
     this.#isOpen = false;
     socket?.end();
     socket?.unref();
+  }
+
+  #endSearch() {
+    this.#launcher?.giveUp();
+    this.#launcher = undefined;
+    this.#isSearching = false;
   }
 
   /** @param {Found} found */
@@ -569,6 +585,7 @@ class Link {
     const nonce = newNonce();
     const reader = new LineReader((message) => {
       if (this.#socket !== socket) return;
+      if (this.#isOpen && message[0] === 'ready') this.#endSearch();
       // A broker whose folder was removed reports that to all clients, also before its greeting.
       if (this.#isOpen || message[0] === 'over') this.#user.onMessage(message);
       else if (this.#onGreeting(message, nonce, found)) reader.trust();
@@ -611,7 +628,6 @@ class Link {
     }
     const messages = this.#user.handshake((t) => this.toBrokerTime(t));
     this.#isOpen = true;
-    this.#rejections = 0;
     for (const first of messages) this.send(first);
     return true;
   }
@@ -628,24 +644,8 @@ class Link {
     this.#connection = undefined;
     const wasOpen = this.#isOpen;
     this.#isOpen = false;
-    if (wasOpen) {
-      this.#user.onClose();
-      return;
-    }
-    // The broker died, or was about to end, before its greeting.
-    this.#rejections += 1;
-    if (this.#rejections <= MAX_REJECTIONS) {
-      const ms = Math.min(FIRST_RETRY_MS * 2 ** (this.#rejections - 1), MAX_RETRY_MS);
-      this.#retryTimer = setTimeout(() => {
-        this.#retryTimer = undefined;
-        this.open();
-      }, ms).unref();
-      return;
-    }
-    this.#rejections = 0;
-    const log = `${this.#files.folder}/log`;
-    const message = `Each broker ends before it greets its clients, for the reason in ${log}`;
-    this.#user.onFailure(invalidStateError(message));
+    if (wasOpen) this.#user.onClose();
+    else this.open(); // the broker died, or was about to end, before its greeting
   }
 }
 

@@ -19,11 +19,12 @@ const { createHmac, randomBytes, timingSafeEqual } = require('node:crypto');
  *   e [id, name, message] ·
  *   p [call, key, items], which go before the items of the answer · a [call, value] ·
  *   x [call, name, message]: no answer · . []: it lives, and reads what the client has sent ·
+ *   ready []: its recovery has ended, and it serves this client ·
  *   over [name, message, knownUpTo]: no more is to be had here, and why; with the highest number of
  *   a request that its table has had, if its directory was removed
  */
 
-const WIRE_VERSION = 7;
+const WIRE_VERSION = 8;
 
 /** Flags of a request. */
 const SHARED = 1;

@@ -495,6 +495,9 @@ class Broker {
       if (outlet !== undefined) /** @type {ClientConnection} */ (outlet).destroy();
     }
     this.#merge(session, state.upTo, isHelper, reports);
+    if (known === undefined) {
+      this.addStep({ t: machineNow(), apply: () => connection.send(['ready']) });
+    }
     this.#serveIfAllAreBack();
     this.#commitSoon();
   }
