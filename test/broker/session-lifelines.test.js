@@ -109,3 +109,24 @@ test('nothing is noted of who went away while it was looked at: it may have been
   await new SessionLifelines(files, () => {}).onConnected(session);
   expect(records.map(([kind]) => kind)).toEqual(['S']);
 });
+
+test('a lifeline for which there is no socket is watched when another one needs none', async () => {
+  files = new BrokerFiles('jobs', directory);
+  const living = files.newSocketName(files.lifelinesFolder);
+  const server = net.createServer().listen(living);
+  await once(server, 'listening');
+  const dead = await deadLifeline();
+  const deaths = [];
+  let onDeath;
+  const lifelines = new SessionLifelines(files, (name) => onDeath(deaths.push(name)), 1);
+  lifelines.watch({ lifeline: living });
+  const death = new Promise((resolve) => (onDeath = resolve));
+  lifelines.watch({ lifeline: dead });
+  await once(server, 'connection');
+  expect(deaths).toEqual([]);
+  const { table } = openTable();
+  await lifelines.onConnected(table.openSession('s', { ...DETAILS, lifeline: living }));
+  await death;
+  expect(deaths).toEqual([dead]);
+  server.close();
+});

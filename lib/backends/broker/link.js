@@ -12,7 +12,7 @@ const { packageFile } = require('../../package-files.js');
 const { CLOCK_KIND, clockLead, machineNow } = require('./machine-clock.js');
 const { ageOf, isShortage } = require('./broker-files.js');
 const { outside } = require('../outside.js');
-const { commandFor, isProcessThere, packedAs } = require('./platform.js');
+const { commandFor, isProcessThere, maxDescriptors, packedAs } = require('./platform.js');
 const { isProof, LineReader, newNonce, proofOf, toLine, WIRE_VERSION } = require('./wire.js');
 
 /** @typedef {(bytes: Buffer, length: number) => void} OnBytes  the first `length` of them count */
@@ -144,9 +144,8 @@ const CLOSE_ON_EXEC = 0o2000000;
 function inheritedDescriptors() {
   if ('bun' in process.versions || 'deno' in process.versions) return [];
   try {
-    const limits = fs.readFileSync('/proc/self/limits', 'utf8');
     // A descriptor opened before the limit was lowered may be above it, and cannot be replaced.
-    const end = Math.min(Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1]), MAX_INHERITED);
+    const end = Math.min(maxDescriptors(), MAX_INHERITED);
     const descriptors = fs.readdirSync('/proc/self/fd').map(Number);
     return descriptors.filter((descriptor) => descriptor < end && isInherited(descriptor));
   } catch {
@@ -196,6 +195,11 @@ class Launcher {
 
   get cause() {
     return this.#cause;
+  }
+
+  /** @param {string} cause  as the broker has sent it */
+  noteRejection(cause) {
+    this.#cause = cause;
   }
 
   /** Ends reach(), which then need not settle. */
@@ -608,6 +612,10 @@ class Link {
    */
   #onGreeting([kind, ...rest], nonce, { epoch, sentAt }) {
     const socket = /** @type {Socket} */ (this.#socket);
+    if (kind === 'full') {
+      this.#launcher?.noteRejection(rest[0]);
+      return false; // the end of the connection follows
+    }
     if (kind === 'hi') {
       const [version, brokerNonce, ...clock] = rest;
       if (version !== WIRE_VERSION) {

@@ -169,6 +169,19 @@ function homeOfUser() {
   }
 }
 
+/**
+ * How many descriptors this process may have.
+ * @returns {number} Infinity without /proc
+ */
+function maxDescriptors() {
+  try {
+    const limits = require('node:fs').readFileSync('/proc/self/limits', 'utf8');
+    return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity);
+  } catch {
+    return Infinity;
+  }
+}
+
 /** Characters that a file name keeps on every platform, also where case does not count. */
 const PLAIN = /[^a-z0-9._-]/g;
 
@@ -281,6 +294,7 @@ module.exports = {
   commandFor,
   defaultDirectory,
   folderNameOf,
+  maxDescriptors,
   packedAs,
   platformOf,
 };

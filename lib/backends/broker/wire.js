@@ -19,6 +19,7 @@ const { createHmac, randomBytes, timingSafeEqual } = require('node:crypto');
  *   e [id, name, message] ·
  *   p [call, key, items], which go before the items of the answer · a [call, value] ·
  *   x [call, name, message]: no answer · . []: it lives, and reads what the client has sent ·
+ *   full [cause]: it has no descriptor for this client, and ends the connection ·
  *   ready []: its recovery has ended, and it serves this client ·
  *   over [name, message, knownUpTo]: no more is to be had here, and why; with the highest number of
  *   a request that its table has had, if its directory was removed

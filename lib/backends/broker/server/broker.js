@@ -7,6 +7,7 @@ const { lazy } = require('../../../lazy.js');
 const { runSliced } = require('../../../sliced.js');
 const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');
 const { machineNow } = require('../machine-clock.js');
+const { toLine } = require('../wire.js');
 const { BrokerTable, hasOtherPriority } = require('./broker-table.js');
 const { ClientConnection } = require('./client-connection.js');
 const { ClientRecovery, SessionLifelines } = require('./recovery.js');
@@ -227,6 +228,19 @@ const LEAVE_MS = 2000;
 /** How long a broker that cannot serve rejects each client: others are not started faster. */
 const REJECT_MS = 1000;
 
+/** The share of the sockets that leads to lifelines: the others are for clients that connect. */
+const LIFELINE_SHARE = 0.25;
+/** A client may have two connections. */
+const MIN_CONNECTIONS = 2;
+
+const FULL = "the broker has no descriptor for a further client ('ulimit -n' of its starter)";
+
+/** @param {import('node:net').Socket} socket */
+function rejectAsFull(socket) {
+  socket.on('error', () => socket.destroy());
+  socket.end(toLine(['full', FULL]), () => socket.destroy());
+}
+
 const REMOVED = 'The directory of the broker was removed or replaced';
 
 /**
@@ -241,6 +255,7 @@ class Broker {
   #log;
   #onEnd;
   #idleMs;
+  #maxConnections;
   /** @type {NodeJS.Timeout | undefined} */
   #idleTimer = undefined;
   /** @type {Journal} */
@@ -271,10 +286,11 @@ class Broker {
    * @param {object} options
    * @param {number} options.idleMs  how long it stays without connections
    * @param {ReadingBarrier} options.afterReading
+   * @param {number} [options.maxSockets]  for all clients
    * @param {() => void} options.onEnd  it has no more to do
    * @param {(text: string) => void} options.log
    */
-  constructor(files, epoch, { idleMs, afterReading, onEnd, log }) {
+  constructor(files, epoch, { idleMs, afterReading, maxSockets = Infinity, onEnd, log }) {
     this.#files = files;
     this.#epoch = epoch;
     this.#idleMs = idleMs;
@@ -292,7 +308,10 @@ class Broker {
       (steps, answers) => this.#apply(steps, answers),
       () => this.#connections.size === 1,
     );
-    this.#lifelines = new SessionLifelines(files, (lifeline) => this.#onDeath(lifeline));
+    const maxLifelines = Math.max(1, Math.floor(LIFELINE_SHARE * maxSockets));
+    this.#maxConnections = Math.max(MIN_CONNECTIONS, maxSockets - maxLifelines);
+    const onDeath = (/** @type {string} */ lifeline) => this.#onDeath(lifeline);
+    this.#lifelines = new SessionLifelines(files, onDeath, maxLifelines);
     this.#stepQueue.pause();
   }
 
@@ -436,6 +455,10 @@ class Broker {
   accept(socket) {
     if (!this.checkPublished()) {
       socket.destroy();
+      return;
+    }
+    if (this.#connections.size >= this.#maxConnections) {
+      rejectAsFull(socket);
       return;
     }
     this.#connections.add(new ClientConnection(this, socket));

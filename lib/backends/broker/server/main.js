@@ -13,6 +13,7 @@ const { setTimeout } = require('../../../time.js');
 const { Broker, openReadingBarrier } = require('./broker.js');
 const { isLeader } = require('./election.js');
 const { BrokerFiles, newBrokerSocket } = require('../broker-files.js');
+const { maxDescriptors } = require('../platform.js');
 
 /**
  * @param {import('./broker.js').Broker} broker
@@ -25,6 +26,15 @@ function listen(broker, socket) {
     server.once('error', reject);
     server.listen({ path: socket, exclusive: true }, () => resolve(server));
   });
+}
+
+/** For the socket that listens, the watch, journals and all that is open for a moment. */
+const OWN_DESCRIPTORS = 12;
+
+/** @returns {number} how many sockets of clients leave this process enough descriptors */
+function countSeats() {
+  const max = maxDescriptors();
+  return max === Infinity ? max : max - fs.readdirSync('/proc/self/fd').length - OWN_DESCRIPTORS;
 }
 
 /**
@@ -55,7 +65,8 @@ async function main({ directory, bucket, number, idleMs, build }) {
   };
   const log = (/** @type {string} */ text) => writeLog(`broker ${number}: ${text}`);
   const afterReading = openReadingBarrier(files);
-  const broker = new Broker(files, epoch, { idleMs, afterReading, onEnd: leave, log });
+  const maxSockets = countSeats();
+  const broker = new Broker(files, epoch, { idleMs, afterReading, maxSockets, onEnd: leave, log });
   server = await listen(broker, epoch.socket);
   files.setSocketMode(epoch.socket);
   if (!(await isLeader(files, epoch))) return leave();

@@ -41,21 +41,28 @@ const RECONNECT = 'come back\n';
 class SessionLifelines {
   /** @type {Map<string, net.Socket>} by lifeline */
   #sockets = new Map();
+  /** @type {Map<string, Client>} by lifeline, until one of the sockets is not needed any more */
+  #waiting = new Map();
   #files;
   #onDeath;
+  #max;
 
   /**
    * @param {BrokerFiles} files
    * @param {(lifeline: string) => void} onDeath
+   * @param {number} [max]  how many sockets it may have at the same time
    */
-  constructor(files, onDeath) {
+  constructor(files, onDeath, max = Infinity) {
     this.#files = files;
     this.#onDeath = onDeath;
+    this.#max = max;
   }
 
   /** @param {Client} client */
   watch(client) {
-    if (!this.#sockets.has(client.lifeline)) this.#connect(client, false, RETRY_MS);
+    if (this.#sockets.has(client.lifeline)) return;
+    if (this.#sockets.size < this.#max) this.#connect(client, false, RETRY_MS);
+    else this.#waiting.set(client.lifeline, client);
   }
 
   /**
@@ -112,8 +119,13 @@ class SessionLifelines {
   /** @param {string} lifeline */
   #unwatch(lifeline) {
     const socket = this.#sockets.get(lifeline);
+    this.#waiting.delete(lifeline);
     this.#sockets.delete(lifeline);
     socket?.destroy();
+    const [next] = this.#waiting.values();
+    if (next === undefined || this.#sockets.size >= this.#max) return;
+    this.#waiting.delete(next.lifeline);
+    this.watch(next);
   }
 
   /**
@@ -129,7 +141,7 @@ class SessionLifelines {
 
   /** @param {string} lifeline */
   #die(lifeline) {
-    this.#sockets.delete(lifeline);
+    this.#unwatch(lifeline);
     this.#onDeath(lifeline);
   }
 }
