@@ -103,9 +103,10 @@ export interface PostgresExamination {
 /**
  * A backend over a PostgreSQL database (13 or later), for `openLockManager({ backend })`. If the
  * URL is all that is needed, `openLockManager({ url })` and `HOLDFAST_URL` do the same.
- * @param target A URL, `postgres://user@host:5432,host2:5432/database?ttl=10`, with libpq's
- * parameters; or a configuration or a pool of `pg`.
- * @throws A TypeError when the target is not understood, an InvalidStateError when `pg` is missing
+ * @param target A URL, `postgres://user@host:5432,host2:5432/database?ttl=10`, with the parameters
+ * that `pg` reads; or a configuration or a pool of `pg`.
+ * @throws A TypeError when the target is not understood or a parameter would have no effect, an
+ * InvalidStateError when `pg` is missing or a file that the target names cannot be read
  */
 export function openPostgresBackend(
   target: string | PostgresConfig | PostgresPool,

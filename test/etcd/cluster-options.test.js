@@ -1,6 +1,7 @@
 'use strict';
 
 const { inspect } = require('node:util');
+const { examineEtcd, openEtcdBackend } = require('../../lib/etcd.js');
 const { openLockManager } = require('../../lib/index.js');
 const { toClusterOptions } = require('../../lib/backends/etcd/cluster-options.js');
 
@@ -45,6 +46,7 @@ describe('a URL of an etcd cluster', () => {
     'etcd://a?timeout=3',
     'etcd://a/%zz',
     'etcd://me@a?passwordFile=',
+    'etcds://a?ca=',
     'http://a',
   ])('%s is refused', (url) => {
     expect(() => toClusterOptions(url)).toThrow(TypeError);
@@ -52,6 +54,23 @@ describe('a URL of an etcd cluster', () => {
 
   test.each([[undefined], [null], [{}]])('%p is refused, and named', (url) => {
     expect(() => toClusterOptions(url)).toThrow(/^Expected a URL of an etcd cluster, not \w+$/);
+  });
+
+  test('null is an empty dictionary of options, and no object is none', async () => {
+    expect(toClusterOptions('etcd://a', null)).toEqual(toClusterOptions('etcd://a'));
+    const refusal = new TypeError('The value is not a EtcdOptions object');
+    expect(() => openEtcdBackend('etcd://a', 'ca')).toThrow(refusal);
+    await expect(examineEtcd('etcd://a', 5)).rejects.toThrow(refusal);
+  });
+
+  test('the name of the bucket is a string', () => {
+    expect(toClusterOptions('etcd://a', { bucket: 5 }).bucket).toBe('5');
+  });
+
+  test.each(['ca', 'cert', 'key'])('a member %s of another type is refused, and named', (name) => {
+    expect(() => toClusterOptions('etcds://a', { [name]: 5 })).toThrow(
+      new TypeError(`The member '${name}' is neither a string nor bytes`),
+    );
   });
 
   test('without TLS no certificate is taken', () => {

@@ -18,11 +18,11 @@ const ENGINE = {
 /**
  * Locks of all machines that reach an etcd cluster.
  * @param {string} url  `etcd://host:2379,host2:2379/prefix?ttl=10`, or `etcds:` with TLS
- * @param {import('./cluster-options.js').EtcdOptions} [given]
+ * @param {import('./cluster-options.js').EtcdOptions | null} [given]
  * @returns {RemoteBackend}
  * @throws TypeError where the URL is not understood, DOMException where gRPC is missing
  */
-function openEtcdBackend(url, given = {}) {
+function openEtcdBackend(url, given = undefined) {
   const options = toClusterOptions(url, given);
   findLibrary(); // a missing library is reported here, not in the other thread
   const { bucket, endpoints, isEncrypted, prefix, ttlMs } = options;

@@ -3,6 +3,7 @@
 const { readFileSync } = require('node:fs');
 const { resolve } = require('node:path');
 const { invalidStateError } = require('../../errors.js');
+const { toDictionarySource, toDOMString, toMember } = require('../../webidl.js');
 const { DEFAULT_TTL_S, TTL_RANGE, isTtl } = require('../remote/ttl.js');
 const { shownUrl } = require('../shown-url.js');
 
@@ -114,7 +115,7 @@ function toUser(options, userInfo, url) {
 function toFiles(parameters, given) {
   const fileOf = (/** @type {string} */ parameter, /** @type {unknown} */ instead) => {
     const file = parameters.get(parameter);
-    return file === null || file === '' || instead !== undefined ? undefined : resolve(file);
+    return file === null || instead !== undefined ? undefined : resolve(file);
   };
   return {
     ca: fileOf('ca', given.ca),
@@ -127,12 +128,13 @@ function toFiles(parameters, given) {
 /**
  * Reads a URL `etcd://user:password@host:port,host:port/prefix?ttl=10&ca=file&cert=file&key=file`.
  * @param {string} url
- * @param {EtcdOptions} [options]
+ * @param {EtcdOptions | null} [given]
  * @returns {ClusterOptions}
  * @throws TypeError where the URL is not understood, with what is wrong; a DOMException
  *   InvalidStateError when a file cannot be read
  */
-function toClusterOptions(url, options = {}) {
+function toClusterOptions(url, given = undefined) {
+  const options = /** @type {EtcdOptions} */ (toDictionarySource(given, 'EtcdOptions') ?? {});
   if (typeof url !== 'string') {
     throw new TypeError(
       `Expected a URL of an etcd cluster, not ${url === null ? url : typeof url}`,
@@ -145,20 +147,22 @@ function toClusterOptions(url, options = {}) {
   const isCut = shown !== url && shown.includes('@'); // behind the password
   if (userInfo === undefined && isCut) throw urlError(shown, NOT_ESCAPED);
   const parameters = new URLSearchParams(query);
-  for (const name of parameters.keys()) {
+  for (const [name, value] of parameters) {
     if (!PARAMETERS.includes(name)) throw urlError(shown, `the parameter '${name}' is unknown`);
+    if (value === '') throw urlError(shown, `the parameter '${name}' is empty`);
   }
   const ttl = Number(parameters.get('ttl') ?? DEFAULT_TTL_S);
   if (!isTtl(ttl)) throw urlError(shown, `'ttl' ${TTL_RANGE}`);
   const endpoints = hosts.split(',').map((host) => toEndpoint(host, shown));
   const prefix = (decode(path, shown) ?? '').replace(/^\/+|\/+$/g, '') || DEFAULT_PREFIX;
   const isEncrypted = scheme.toLowerCase() === 'etcds';
-  if (parameters.get('passwordFile') === '') throw urlError(shown, "'passwordFile' names no file");
   const { user, password } = toUser(options, userInfo ?? '', shown);
   const files = toFiles(parameters, { ...options, password });
   const toBytes = (/** @type {'ca' | 'cert' | 'key'} */ what) => {
-    const given = options[what];
-    return given === undefined ? readNamed(files[what], what, shown) : Buffer.from(given);
+    const bytes = options[what];
+    if (bytes === undefined) return readNamed(files[what], what, shown);
+    if (typeof bytes === 'string' || ArrayBuffer.isView(bytes)) return Buffer.from(bytes);
+    throw new TypeError(`The member '${what}' is neither a string nor bytes`);
   };
   const certificates = { ca: toBytes('ca'), cert: toBytes('cert'), key: toBytes('key') };
   if (!isEncrypted && Object.values(certificates).some((it) => it !== undefined)) {
@@ -167,7 +171,7 @@ function toClusterOptions(url, options = {}) {
   return {
     endpoints: [...new Set(endpoints)],
     prefix,
-    bucket: options.bucket ?? 'default',
+    bucket: toMember(options.bucket, toDOMString, 'default'),
     ttlMs: ttl * 1000,
     isEncrypted,
     ...certificates,

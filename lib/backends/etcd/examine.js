@@ -227,10 +227,10 @@ function problemsOf(members) {
  * Whether locks can live in a cluster, and if not, why: checks each member, and then the calls of a
  * session.
  * @param {string} url
- * @param {EtcdOptions} [options]
+ * @param {EtcdOptions | null} [options]
  * @returns {Promise<EtcdExamination>}
  */
-async function examineEtcd(url, options = {}) {
+async function examineEtcd(url, options = undefined) {
   const cluster = toClusterOptions(url, options);
   const members = await Promise.all(cluster.endpoints.map((one) => examineMember(cluster, one)));
   const problems = problemsOf(members);

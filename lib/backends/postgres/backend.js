@@ -15,11 +15,11 @@ const MAX_BUCKET_BYTES = 800;
  * Locks of all machines that reach a database.
  * @param {string | object} target  `postgres://user@host:5432/database?ttl=10`, a configuration of
  *   pg, or a pool with one
- * @param {import('./postgres-options.js').GivenOptions} [given]
+ * @param {import('./postgres-options.js').GivenOptions | null} [given]
  * @returns {RemoteBackend}
- * @throws TypeError where that is not understood, DOMException where pg is missing
+ * @throws TypeError where that is not understood, DOMException where pg or a file is missing
  */
-function openPostgresBackend(target, given = {}) {
+function openPostgresBackend(target, given = undefined) {
   const { options, password } = toPostgresOptions(target, given);
   checkBucket(options.bucket);
   const { Client } = loadPg(); // a missing library is reported here, not in the other thread

@@ -3,7 +3,7 @@
 const { readRoundTripMs } = require('../remote/round-trip.js');
 const { SET_SEARCH_PATH, keepsSession } = require('./connection.js');
 const { loadPg } = require('./pg-library.js');
-const { toPostgresOptions } = require('./postgres-options.js');
+const { findDatabase, toPostgresOptions } = require('./postgres-options.js');
 const { FUNCTIONS, readVersion, VERSION } = require('./schema.js');
 
 /** @typedef {import('../../../types/postgres.d.ts').PostgresHostExamination} HostExamination */
@@ -99,11 +99,13 @@ async function examineHost(config, isPoolerKnown) {
 /**
  * Whether locks can live in a database, and if not, why.
  * @param {string | object} target
- * @param {import('./postgres-options.js').GivenOptions} [given]
+ * @param {import('./postgres-options.js').GivenOptions | null} [given]
  * @returns {Promise<PostgresExamination>}
+ * @throws as openPostgresBackend() (rejects)
  */
-async function examinePostgres(target, given = {}) {
+async function examinePostgres(target, given = undefined) {
   const { options, password } = toPostgresOptions(target, given);
+  findDatabase(options, loadPg().Client); // throws if it cannot be used
   const hosts = await Promise.all(
     options.configs.map((config) =>
       examineHost(password === undefined ? config : { ...config, password }, options.isPooled),

@@ -1,5 +1,7 @@
 'use strict';
 
+const { invalidStateError } = require('../../errors.js');
+const { toDictionarySource, toDOMString, toMember } = require('../../webidl.js');
 const { DEFAULT_TTL_S, TTL_RANGE, isTtl } = require('../remote/ttl.js');
 const { shownUrl } = require('../shown-url.js');
 
@@ -21,6 +23,19 @@ const DEFAULT_PORT = 5432;
 
 const URL_PATTERN =
   /^(postgres(?:ql)?):\/\/(?:([^/?#@]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
+
+/** Those of holdfast, and of what a session sets: its host is read-write, its calls have limits. */
+const OWN_PARAMETERS = [
+  ...['ttl', 'pooler', 'target_session_attrs', 'query_timeout'],
+  ...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'],
+];
+
+/** Those that pg reads from a URL. It ignores others of libpq, such as `channel_binding`. */
+const PG_PARAMETERS = [
+  ...['host', 'port', 'user', 'password'],
+  ...['ssl', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation', 'uselibpqcompat'],
+  ...['application_name', 'fallback_application_name', 'client_encoding', 'options'],
+];
 
 /** The members of a configuration of pg that a session uses. */
 const MEMBERS = /** @type {const} */ ([
@@ -69,14 +84,19 @@ function parseUrl(url) {
   if (match === null) throw urlError(shown, 'its shape is another one');
   const [, scheme, userInfo, hosts, database = '', query = ''] = match;
   const parameters = new URLSearchParams(query);
+  for (const [name, value] of parameters) {
+    if (!OWN_PARAMETERS.includes(name) && !PG_PARAMETERS.includes(name)) {
+      throw urlError(shown, `the parameter '${name}' would have no effect`);
+    }
+    if (value === '') throw urlError(shown, `the parameter '${name}' is empty`);
+  }
   const ttl = Number(parameters.get('ttl') ?? DEFAULT_TTL_S);
   if (!isTtl(ttl)) throw urlError(shown, `'ttl' ${TTL_RANGE}`);
   const pooler = parameters.get('pooler') ?? undefined;
   if (pooler !== undefined && pooler !== 'session') {
     throw urlError(shown, "'pooler' is 'session', or is left out");
   }
-  // The last one is always read-write.
-  for (const own of ['ttl', 'pooler', 'target_session_attrs']) parameters.delete(own);
+  for (const own of OWN_PARAMETERS) parameters.delete(own);
   const rest = parameters.size === 0 ? '' : `?${parameters}`;
   const at = userInfo === undefined ? '' : `${userInfo}@`;
   const names = hosts.split(',');
@@ -129,11 +149,13 @@ function checkClonable(config) {
 
 /**
  * @param {unknown} target  a URL, a configuration of pg, or a pool with one
- * @param {GivenOptions} [given]
+ * @param {GivenOptions | null} [value]
  * @returns {{ options: PostgresOptions, password: (() => unknown) | undefined }}
  * @throws TypeError where it is not understood, with what is wrong
  */
-function toPostgresOptions(target, given = {}) {
+function toPostgresOptions(target, value = undefined) {
+  const source = toDictionarySource(value, 'PostgresBackendOptions') ?? {};
+  const given = /** @type {GivenOptions} */ (source);
   const isObject = typeof target === 'object' && target !== null;
   if (typeof target !== 'string' && !isObject) {
     throw new TypeError('Expected a URL, a configuration of pg, or a pool of pg');
@@ -155,7 +177,7 @@ function toPostgresOptions(target, given = {}) {
     configs: withoutFunction,
     hasPasswordFunction,
     place,
-    bucket: given.bucket ?? 'default',
+    bucket: toMember(given.bucket, toDOMString, 'default'),
     ttlMs: seconds * 1000,
     isPooled: pool === 'session',
   };
@@ -168,15 +190,19 @@ function toPostgresOptions(target, given = {}) {
  * @param {PostgresOptions} options
  * @param {any} Client  of pg
  * @returns {string}
+ * @throws an InvalidStateError if a file cannot be read, a TypeError if pg refuses a parameter
  */
 function findDatabase({ configs, place }, Client) {
   try {
     // pg hides the key of a configuration that it has seen.
-    const clients = configs.map((config) => new Client({ ...config, ssl: undefined }));
+    const clients = configs.map(
+      (/** @type {any} */ { ssl, ...config }) => new Client({ ...config, ssl: ssl && true }),
+    );
     const hosts = clients.map(({ host, port }) => hostAndPort(host, port));
-    return `postgres://${hosts}/${clients[0].database}`;
-  } catch {
-    return place; // a file that is missing: connecting reports it
+    return `postgres://${hosts}/${clients[0].database ?? ''}`; // without a user it has none
+  } catch (/** @type {any} */ { message, syscall }) {
+    const text = `pg cannot use the configuration of '${place}': ${message}`;
+    throw syscall === undefined ? new TypeError(text) : invalidStateError(text);
   }
 }
 
