@@ -17,6 +17,7 @@ const { METRICS, samplesOf, toPrometheusText } = require('./prometheus.js');
 const { keepName } = require('../copies.js');
 const { isWaitTimeout } = require('../errors.js');
 const { locks, toLockManager } = require('../locks/lock-manager.js');
+const { toDictionarySource } = require('../webidl.js');
 
 /** @typedef {import('../../types/metrics.d.ts').LockMetricsData} Data */
 /** @typedef {import('../../types/locks.d.ts').InspectedLock} InspectedLock */
@@ -710,9 +711,9 @@ class LockMetrics {
   /** @type {(() => void)[]} */
   #unregister = [];
 
-  /** @param {Options} [options] */
-  constructor(options = {}) {
-    this.#source = openSource(options);
+  /** @param {Options | null} [options] */
+  constructor(options = undefined) {
+    this.#source = openSource(toDictionarySource(options, 'LockMetricsOptions') ?? {});
   }
 
   /** @returns {Promise<import('../../types/metrics.d.ts').LockMetricsData>} */

@@ -293,3 +293,12 @@ test.each([
   expect(create).toThrow(TypeError);
   expect(create).toThrow(`'${member}'`);
 });
+
+test('the options null are none, and another value is refused', () => {
+  expect(() => new LockMetrics(null).close()).not.toThrow();
+  for (const options of [5, 'bucket']) {
+    expect(() => new LockMetrics(options)).toThrow(
+      new TypeError('The value is not a LockMetricsOptions object'),
+    );
+  }
+});
