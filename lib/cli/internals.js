@@ -27,4 +27,11 @@ const lifeDescriptors = (manager) => backendOf(manager).lifeDescriptors?.() ?? [
  */
 const usageOf = (manager) => backendOf(manager).usage?.();
 
-module.exports = { backendOf, lifeDescriptors, usageOf };
+/**
+ * Why the broker, server or cluster of a lock manager has not answered.
+ * @param {import('holdfast').LockManager} manager
+ * @returns {string}
+ */
+const silenceOf = (manager) => /** @type {any} */ (backendOf(manager)).silenceOf(undefined, true);
+
+module.exports = { backendOf, lifeDescriptors, silenceOf, usageOf };

@@ -15,6 +15,7 @@ const {
 const { shownUrl } = require('../backends/shown-url.js');
 const { lazy } = require('../lazy.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
+const { silenceOf } = require('./internals.js');
 const { note } = require('./output.js');
 const { printable } = require('./printable.js');
 const { groupText, groupWithId, userName, userOf } = require('./users-and-groups.js');
@@ -393,7 +394,8 @@ function checkAddress(address) {
 function expectAnswer(manager, address, isPatient) {
   const timer = setTimeout(() => {
     const silence = `no answer from ${addressText(address)} in ${ANSWER_MS / 1_000} s`;
-    note(isPatient ? `${silence}; still trying` : `${silence}; is it there, and reachable?`);
+    const why = printable(silenceOf(manager));
+    note(`${silence}${isPatient ? ', still trying' : ''}: ${why}`);
     if (!isPatient) process.exit(EXIT_STATUS.unavailable);
   }, ANSWER_MS);
   if (isPatient) timer.unref();
