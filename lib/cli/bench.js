@@ -228,8 +228,9 @@ const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 
 /** @param {number} ns */
 function formatTime(ns) {
-  if (ns < NS_PER_US) return `${Math.round(ns)} ns`;
-  if (ns < NS_PER_MS) return `${(ns / NS_PER_US).toFixed(2)} µs`;
+  const us = (ns / NS_PER_US).toFixed(2);
+  if (Math.round(ns) < NS_PER_US) return `${Math.round(ns)} ns`;
+  if (Number(us) < NS_PER_MS / NS_PER_US) return `${us} µs`;
   return `${(ns / NS_PER_MS).toFixed(2)} ms`;
 }
 

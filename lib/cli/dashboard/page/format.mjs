@@ -8,11 +8,14 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** @param {number | null} ms */
+/**
+ * Cuts off smaller units, as on the command line.
+ * @param {number | null} ms
+ */
 export function duration(ms) {
   if (ms === null) return '–';
-  if (ms < SECOND) return `${Math.round(ms)} ms`;
-  if (ms < MINUTE) return `${(ms / SECOND).toFixed(1)} s`;
+  if (ms < SECOND) return `${Math.floor(ms)} ms`;
+  if (ms < MINUTE) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
   if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`;
   return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
 }
