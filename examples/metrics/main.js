@@ -11,6 +11,7 @@ const { createServer } = require('node:http');
 const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
+const { parseArgs } = require('node:util');
 const promClient = require('prom-client');
 const {
   AggregationTemporality,
@@ -75,7 +76,8 @@ const pointsOf = (exported) =>
   );
 
 async function main() {
-  const isShort = process.argv.includes('--json');
+  const { values } = parseArgs({ options: { json: { type: 'boolean' } } });
+  const isShort = values.json;
   const directory = mkdtempSync(path.join(tmpdir(), 'holdfast-metrics-'));
   const locks = openLockManager({ directory });
   const metrics = new LockMetrics({ manager: locks });

@@ -149,3 +149,9 @@ test('metrics: prom-client and OpenTelemetry have the figures, and each request 
   expect(requests.map(({ label }) => label).sort()).toEqual(['', 'first', 'second']);
   expect(result.spans.filter(({ name }) => name === 'lock wait')).toHaveLength(3);
 });
+
+test('an unknown option is refused', () => {
+  const { status, errors } = runExample('metrics', '--jsonn');
+  expect(errors).toMatch(/Unknown option '--jsonn'/);
+  expect(status).toBe(1);
+});
