@@ -282,21 +282,19 @@ const CLOCK_DIFFERENCE_MS = 3_000;
 /** A lock takes two changes, one after the other. */
 const SLOW_CHANGE_MS = 100;
 
+const REFUSED = /ECONNREFUSED/;
+const UNTRUSTED = /self-signed|unable to (get|verify)|unknown ca|issuer/i;
+const CLIENT_CERTIFICATE = /(bad|valid client) certificate|certificate required|handshake failure/i;
+
 /** Advice by the message of the connection. */
 const CONNECTION_ADVICE = /** @type {[RegExp, string][]} */ ([
-  [/ECONNREFUSED/, 'nothing listens there: does the member run, and is this its client port?'],
+  [REFUSED, 'nothing listens there: does the member run, and is this its client port?'],
   [/ENOTFOUND|EAI_AGAIN|Name resolution/, 'the name is not known to the DNS of this machine'],
   [/EHOSTUNREACH|ENETUNREACH/, 'there is no way to that network from here'],
-  [
-    /self-signed|unable to (get|verify)|unknown ca|issuer/i,
-    "this machine does not trust the member's certificate: name its authority, ?ca=FILE",
-  ],
-  [/altnames|Hostname\/IP/i, "the member's certificate is for another host name"],
+  [UNTRUSTED, "this machine does not trust the member's certificate: name its authority, ?ca=FILE"],
+  [/altnames|Hostname\/IP/i, 'the certificate is for another host name'],
   [/certificate has expired|not yet valid/i, 'renew the certificate, or set the clock'],
-  [
-    /bad certificate|certificate required|handshake failure/i,
-    'the member wants a certificate of the client: ?cert=FILE&key=FILE',
-  ],
+  [CLIENT_CERTIFICATE, 'the member wants a certificate of the client: ?cert=FILE&key=FILE'],
   [
     /wrong version number|ECONNRESET|socket hang up|Protocol error|Failed to connect/i,
     'TLS on one side only? etcds: is with TLS, etcd: without',
@@ -463,6 +461,15 @@ const DATABASE_ADVICE = /** @type {[RegExp, string][]} */ ([
   [/may not create/, 'as an administrator: npx holdfast postgres --schema --grant ROLE | psql'],
   [/may not use/, 'as an administrator: npx holdfast postgres --grant ROLE | psql'],
   [/has version/, 'use one version of the package in all programs'],
+  [/no encryption/, 'the server wants TLS: ?sslmode=verify-full'],
+  [/not support SSL/, 'the server is without TLS: leave out sslmode, or set it up there'],
+  [
+    UNTRUSTED,
+    "this machine does not trust the server's certificate: name its authority, ?sslrootcert=FILE",
+  ],
+  [CLIENT_CERTIFICATE, 'the server wants a certificate of the client: ?sslcert=FILE&sslkey=FILE'],
+  [REFUSED, 'nothing listens there: does the server run, and is this its port?'],
+  [/role .* does not exist/, 'create the role, or name another one'],
   [
     /password|authentication|pg_hba/i,
     'name the role and its password: postgres://role:password@host/database',
@@ -1018,4 +1025,4 @@ const add = (program) =>
     .option('--json', 'one JSON object per finding')
     .action(doctor);
 
-module.exports = { checkEtcd, add, checkHolders };
+module.exports = { checkEtcd, add, checkHolders, checkHost };
