@@ -12,7 +12,7 @@ const { openLockManager } = require('holdfast');
 const { colors, printLine, toJson } = require('./output.js');
 const { toMilliseconds } = require('./seconds.js');
 const { tableLines } = require('./table.js');
-const { urlToOpen } = require('./table-options.js');
+const { clusterUrl, openManager, urlToOpen } = require('./table-options.js');
 
 /** @typedef {import('holdfast').LockManager} LockManager */
 
@@ -268,13 +268,14 @@ function onInterruption(cleanUp) {
 }
 
 /** @param {{ url?: string, directory?: string, seconds: number, json?: boolean }} options */
-async function bench({ url, directory, seconds: ms, json }) {
+async function bench({ url = clusterUrl({}), directory, seconds: ms, json }) {
   // A separate table: other programs do not disturb the figures, and are not disturbed.
   const own = mkdtempSync(path.join(directory ?? defaultRoot(), 'holdfast-bench-'));
+  const removeOwn = () => rmSync(own, { recursive: true, force: true });
+  process.on('exit', removeOwn);
   const isOwn = url === undefined;
   const address = isOwn ? { directory: own, url: urlToOpen({}) } : { url, bucket: 'bench' };
-  const manager = openLockManager(address);
-  const removeOwn = () => rmSync(own, { recursive: true, force: true });
+  const manager = openManager(address);
   const endWatching = onInterruption(removeOwn);
   const results = [];
   try {
@@ -286,7 +287,6 @@ async function bench({ url, directory, seconds: ms, json }) {
   } finally {
     endWatching();
     manager.close();
-    removeOwn();
   }
   if (!json && process.stderr.isTTY) process.stderr.write('\r\u001b[K');
   report(results, json);

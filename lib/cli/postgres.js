@@ -3,6 +3,7 @@
 const { SCRIPT, grantsFor } = require('../backends/postgres/schema.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { printLine } = require('./output.js');
+const { toName } = require('./table-options.js');
 
 /** @param {{ schema?: boolean, grant?: string }} options */
 function postgres({ schema, grant }) {
@@ -22,7 +23,7 @@ const add = (program) =>
       '--schema',
       "creates the schema 'holdfast', where a role may not do it at its first use",
     )
-    .option('--grant <role>', 'gives a role the rights that it needs')
+    .option('--grant <role>', 'gives a role the rights that it needs', toName)
     .action(postgres);
 
 module.exports = { add };

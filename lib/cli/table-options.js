@@ -48,8 +48,8 @@ const BROKER_FOLDER = /^~.+~$/;
 /** The commands that change nothing. */
 const READ_ONLY = new Set(['ls', 'top', 'watch', 'graph', 'doctor', 'dashboard', 'trace']);
 
-/** @param {string} text */
-function toPath(text) {
+/** @param {string} text  a name or a path */
+function toName(text) {
   if (text !== '') return text;
   throw new InvalidArgumentError('It is empty.'); // from a variable that is not set
 }
@@ -65,7 +65,7 @@ function addAddressOptions(command) {
     .option(
       '--directory <path>',
       'directory of the buckets (default: $HOLDFAST_DIR or /dev/shm/holdfast-UID)',
-      toPath,
+      toName,
     )
     .option('--url <url>', 'URL of the locks (default: $HOLDFAST_URL)');
   if (!READ_ONLY.has(command.name())) return command;
@@ -475,5 +475,6 @@ module.exports = {
   printableUrl,
   segmentOf,
   sharedDirectories,
+  toName,
   urlOf,
 };

@@ -417,6 +417,12 @@ test('bench prints a line for each figure', () => {
   for (const { medianNs } of results) expect(medianNs).toBeGreaterThan(0);
 });
 
+test('postgres grants nothing to an empty name, as of a variable that is not set', () => {
+  const { status, stdout, stderr } = cli.run(['postgres', '--grant', '']);
+  expect({ status, stdout }).toEqual({ status: 64, stdout: '' });
+  expect(stderr).toMatch(/--grant <role>.* It is empty/);
+});
+
 describe('completion', () => {
   const bashComplete = (...words) => {
     const script = `

@@ -152,7 +152,7 @@ test('ls --all shows the buckets beside a bucket that cannot be opened', async (
 
 describe('a URL', () => {
   test('locks of one program only are refused: they would exclude no other', () => {
-    for (const args of [['ls'], ['exec', 'a', 'true'], ['doctor'], ['top', '--once']]) {
+    for (const args of [['ls'], ['exec', 'a', 'true'], ['doctor'], ['top', '--once'], ['bench']]) {
       const { status, stderr } = cli.run([...args], { env: { HOLDFAST_URL: 'local:' } });
       expect({ status, stderr }).toEqual({
         status: 64,
@@ -172,7 +172,7 @@ describe('a URL', () => {
     try {
       const startAll = (name) =>
         causes.map(([url, cause]) => ({ url, cause, command: cli.start([name, '--url', url]) }));
-      const reading = ['ls', 'top', 'graph'].flatMap(startAll);
+      const reading = ['ls', 'top', 'graph', 'bench'].flatMap(startAll);
       const doctors = startAll('doctor');
       const waiting = cli.start(['exec', '--url', causes[0][0], 'a', 'true']);
       for (const { url, cause, command } of reading) {
