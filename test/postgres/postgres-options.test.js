@@ -70,7 +70,7 @@ test.each([
   }
 });
 
-test('parameters that pg reads reach it, without those of a session', () => {
+test('pg receives the parameters that it reads, and none that a session sets', () => {
   const kept = 'sslmode=verify-full&application_name=jobs&options=-c+geqo%3Doff';
   const url = `postgres://h/app?ttl=5&${kept}&target_session_attrs=any&statement_timeout=1`;
   const [{ connectionString }] = toPostgresOptions(url).options.configs;

@@ -24,13 +24,13 @@ const DEFAULT_PORT = 5432;
 const URL_PATTERN =
   /^(postgres(?:ql)?):\/\/(?:([^/?#@]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
 
-/** Those of holdfast, and of what a session sets: its host is read-write, its calls have limits. */
+/** Read by holdfast, or set by each session: its host is read-write, its calls have own limits. */
 const OWN_PARAMETERS = [
   ...['ttl', 'pooler', 'target_session_attrs', 'query_timeout'],
   ...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'],
 ];
 
-/** Those that pg reads from a URL. It ignores others of libpq, such as `channel_binding`. */
+/** Read by pg, which ignores other parameters of libpq, such as `channel_binding`. */
 const PG_PARAMETERS = [
   ...['host', 'port', 'user', 'password'],
   ...['ssl', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation', 'uselibpqcompat'],
