@@ -46,6 +46,9 @@ const OF_LOCK_MANAGER = optionsOf('a lock manager', [
   'directory',
   'url',
 ]);
+const OF_ETCD = optionsOf('an etcd backend', ['bucket', 'ca', 'cert', 'key', 'password', 'user']);
+const OF_POSTGRES = optionsOf('a PostgreSQL backend', ['bucket', 'pooler', 'ttl']);
+const OF_METRICS = optionsOf('LockMetrics', ['bounds', 'manager', 'names', 'scope']);
 const OF_RUN_EVERY = optionsOf('runEvery()', [
   'delivery',
   'every',
@@ -118,9 +121,12 @@ function editDistance(a, b) {
 }
 
 module.exports = {
+  OF_ETCD,
   OF_LOCK_MANAGER,
+  OF_METRICS,
   OF_MUTEX,
   OF_MUTEX_REQUEST,
+  OF_POSTGRES,
   OF_REQUEST,
   OF_RUN_EVERY,
   OF_SCHEDULER,

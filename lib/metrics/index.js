@@ -17,6 +17,7 @@ const { METRICS, samplesOf, toPrometheusText } = require('./prometheus.js');
 const { keepName } = require('../copies.js');
 const { isWaitTimeout } = require('../errors.js');
 const { locks, toLockManager } = require('../locks/lock-manager.js');
+const { OF_METRICS, warnOfMisspeltOptions } = require('../option-names.js');
 const { toDictionarySource } = require('../webidl.js');
 
 /** @typedef {import('../../types/metrics.d.ts').LockMetricsData} Data */
@@ -713,7 +714,9 @@ class LockMetrics {
 
   /** @param {Options | null} [options] */
   constructor(options = undefined) {
-    this.#source = openSource(toDictionarySource(options, 'LockMetricsOptions') ?? {});
+    const source = toDictionarySource(options, 'LockMetricsOptions') ?? {};
+    warnOfMisspeltOptions(source, OF_METRICS);
+    this.#source = openSource(source);
   }
 
   /** @returns {Promise<import('../../types/metrics.d.ts').LockMetricsData>} */

@@ -10,6 +10,9 @@ const {
   runEvery,
   Semaphore,
 } = require('../../lib/index.js');
+const { examineEtcd } = require('../../lib/etcd.js');
+const { LockMetrics } = require('../../lib/metrics/index.js');
+const { examinePostgres } = require('../../lib/postgres.js');
 
 const locks = createLocalLockManager();
 afterAll(() => locks.close());
@@ -81,6 +84,15 @@ test.each([
     'ofset',
     'offset',
     (o) => runEvery('a', { ...o, every: 0 }, nothing),
+  ],
+  ['over etcd', 'an etcd backend', 'pasword', 'password', (o) => examineEtcd(5, o)],
+  ['over PostgreSQL', 'a PostgreSQL backend', 'pooller', 'pooler', (o) => examinePostgres(5, o)],
+  [
+    'LockMetrics',
+    'LockMetrics',
+    'bound',
+    'bounds',
+    async (o) => new LockMetrics({ ...o, scope: 5 }),
   ],
 ])('%s warns of a misspelt option, too: it would lock elsewhere', async (...row) => {
   const [, owner, wrong, right, use] = row;

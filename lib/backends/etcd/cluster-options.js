@@ -3,6 +3,7 @@
 const { readFileSync } = require('node:fs');
 const { resolve } = require('node:path');
 const { invalidStateError } = require('../../errors.js');
+const { OF_ETCD, warnOfMisspeltOptions } = require('../../option-names.js');
 const { toDictionarySource, toDOMString, toMember } = require('../../webidl.js');
 const { DEFAULT_TTL_S, TTL_RANGE, isTtl } = require('../remote/ttl.js');
 const { shownUrl } = require('../shown-url.js');
@@ -135,6 +136,7 @@ function toFiles(parameters, given) {
  */
 function toClusterOptions(url, given = undefined) {
   const options = /** @type {EtcdOptions} */ (toDictionarySource(given, 'EtcdOptions') ?? {});
+  warnOfMisspeltOptions(options, OF_ETCD);
   if (typeof url !== 'string') {
     throw new TypeError(
       `Expected a URL of an etcd cluster, not ${url === null ? url : typeof url}`,

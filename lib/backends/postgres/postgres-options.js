@@ -1,6 +1,7 @@
 'use strict';
 
 const { invalidStateError } = require('../../errors.js');
+const { OF_POSTGRES, warnOfMisspeltOptions } = require('../../option-names.js');
 const { toDictionarySource, toDOMString, toMember } = require('../../webidl.js');
 const { DEFAULT_TTL_S, TTL_RANGE, isTtl } = require('../remote/ttl.js');
 const { shownUrl } = require('../shown-url.js');
@@ -156,6 +157,7 @@ function checkClonable(config) {
 function toPostgresOptions(target, value = undefined) {
   const source = toDictionarySource(value, 'PostgresBackendOptions') ?? {};
   const given = /** @type {GivenOptions} */ (source);
+  warnOfMisspeltOptions(given, OF_POSTGRES);
   const isObject = typeof target === 'object' && target !== null;
   if (typeof target !== 'string' && !isObject) {
     throw new TypeError('Expected a URL, a configuration of pg, or a pool of pg');
