@@ -78,14 +78,15 @@ const hostAndPort = (host, port = DEFAULT_PORT) =>
  * A URL as libpq reads it, with several hosts, and with `ttl` and `pooler` of our own. The other
  * parameters are for pg.
  * @param {string} url
+ * @param {boolean} isOfPg  the program uses it with pg, as it is
  */
-function parseUrl(url) {
+function parseUrl(url, isOfPg) {
   const match = URL_PATTERN.exec(url);
   const shown = shownUrl(url);
   if (match === null) throw urlError(shown, 'its shape is another one');
   const [, scheme, userInfo, hosts, database = '', query = ''] = match;
   const parameters = new URLSearchParams(query);
-  for (const [name, value] of parameters) {
+  for (const [name, value] of isOfPg ? [] : parameters) {
     if (!OWN_PARAMETERS.includes(name) && !PG_PARAMETERS.includes(name)) {
       throw urlError(shown, `the parameter '${name}' would have no effect`);
     }
@@ -127,7 +128,7 @@ function parseConfig(given) {
   if (taken.ssl?.key !== undefined) taken.ssl = { ...taken.ssl, key: taken.ssl.key };
   const { connectionString, host = 'localhost', port, database = '' } = taken;
   if (connectionString !== undefined) {
-    const { configs, ...parsed } = parseUrl(connectionString);
+    const { configs, ...parsed } = parseUrl(connectionString, true);
     return { ...parsed, configs: configs.map((it) => ({ ...taken, ...it })) };
   }
   const place = `postgres://${hostAndPort(host, port)}/${database}`;
@@ -162,7 +163,7 @@ function toPostgresOptions(target, value = undefined) {
   if (typeof target !== 'string' && !isObject) {
     throw new TypeError('Expected a URL, a configuration of pg, or a pool of pg');
   }
-  const { configs, place, ttl, pooler } = isObject ? parseConfig(target) : parseUrl(target);
+  const { configs, place, ttl, pooler } = isObject ? parseConfig(target) : parseUrl(target, false);
   const seconds = given.ttl ?? ttl;
   if (!isTtl(seconds)) throw new TypeError(`The member 'ttl' ${TTL_RANGE}`);
   const pool = given.pooler ?? pooler;
