@@ -16,6 +16,7 @@ const { SharedState } = require('./shared-state.js');
  * lost.
  */
 const MAX_START_MS = 30_000;
+/** Messages that leave together, at most: an agent may make thousands of requests at once. */
 const MAX_LATE = 100;
 
 /**
