@@ -1,6 +1,7 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
+const { homeOf } = require('./call-chain.js');
 const { withJson } = require('./token.js');
 const { DEFAULT_PRIORITY } = require('../task-priority.js');
 const { performance, queueMicrotask } = require('../time.js');
@@ -41,7 +42,8 @@ const now = () => performance.timeOrigin + performance.now();
 function messageOf(request) {
   const known = messages.get(request);
   if (known !== undefined) return known;
-  const { name, mode, ifAvailable, steal, extras, backend } = request;
+  const { name, mode, ifAvailable, steal, extras } = request;
+  const backend = homeOf(/** @type {any} */ (request)); // of a reentrant one, not its own table
   const made = withJson({
     requestId: ++lastRequestId,
     name,

@@ -1,6 +1,7 @@
 'use strict';
 
 const { LockRequest, thenOrAbort } = require('./lock-request.js');
+const { tokenOf } = require('./token.js');
 
 /** @typedef {import('./call-chain.js').ChainLink} ChainLink */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
@@ -24,6 +25,11 @@ class NestedRequest extends LockRequest {
       return callback(lock);
     });
     this.covering = covering;
+  }
+
+  /** Also before takeToken(). @override */
+  get token() {
+    return tokenOf(this.covering);
   }
 
   /** @override */

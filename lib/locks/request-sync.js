@@ -228,6 +228,11 @@ class NestedSyncRequest extends SyncRequest {
     this.covering = covering;
   }
 
+  /** Also before takeToken(). @override */
+  get token() {
+    return tokenOf(this.covering);
+  }
+
   /**
    * @param {(lock: Lock | null) => unknown} callback
    * @override

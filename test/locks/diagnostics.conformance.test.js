@@ -193,6 +193,59 @@ describeOneClient('diagnostics channels', (run) => {
   );
 
   test(
+    'a reentrant request: the token, the bucket and the agent of the lock that covers it',
+    run(async ({ locks, assert, name, require }) => {
+      const { assertHas, recordChannels } = require('./lock-channels.js');
+      const options = { reentrant: true, label: 'inner' };
+      const messages = await recordChannels(name, () =>
+        locks.request(name, { reentrant: true }, async () => {
+          await locks.request(name, options, () => {});
+          locks.requestSync(name, options, () => {});
+          await locks.request(name, { ...options, steal: true }, () => {});
+        }),
+      );
+      const { bucket, clientId, token } = messages.at(-1)[1];
+      const inner = messages.filter(([, { label }]) => label === 'inner');
+      assert.equal(inner.length, 9);
+      for (const [kind, message] of inner) {
+        assertHas(message, { bucket, clientId, token: kind === 'start' ? null : token });
+      }
+    }),
+  );
+
+  test(
+    'a reentrant request whose lock is lost before its callback: the token of the covering lock',
+    run(async ({ locks, assert, name, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      const errors = [];
+      let token;
+      const messages = await recordChannels(name, () =>
+        locks.request(name, { reentrant: true }, async (outer) => {
+          ({ token } = outer);
+          const options = { reentrant: true, steal: true, label: 'inner' };
+          const stolen = locks.request(name, options, () => {}).catch((e) => errors.push(e));
+          await locks.request(name, { reentrant: true, steal: true }, () => {});
+          await stolen;
+        }),
+      );
+      const inner = messages.filter(([, { label }]) => label === 'inner');
+      assert.deepEqual(
+        inner.map(([kind, message]) => [kind, message.token]),
+        [
+          ['start', null],
+          ['grant', token],
+          ['lost', token],
+          ['end', token],
+        ],
+      );
+      assert.deepEqual(
+        errors.map((error) => error.token),
+        [token],
+      );
+    }),
+  );
+
+  test(
     'requests have different numbers',
     run(async ({ locks, assert, name, require }) => {
       const { recordChannels } = require('./lock-channels.js');
