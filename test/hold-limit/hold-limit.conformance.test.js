@@ -138,6 +138,28 @@ describeOneClient('holdLimit, inside a client', (run) => {
   );
 
   test(
+    'takes a lock away while the event loop is blocked',
+    run(async ({ locks, assert, name }) => {
+      const never = new Promise(() => {});
+      let isHeld;
+      const started = new Promise((resolve) => (isHeld = resolve));
+      const held = locks.request(name, { holdLimit: 50 }, () => {
+        isHeld();
+        return never;
+      });
+      const outcome = held.catch((error) => error);
+      await Promise.race([started, outcome]); // it may come too late to run
+      const cell = new Int32Array(new SharedArrayBuffer(4));
+      for (let i = 0; i < 1_000 && locks.isLocked(name); i += 1) Atomics.wait(cell, 0, 0, 10);
+      assert.equal(
+        locks.requestSync(name, () => 'granted'),
+        'granted',
+      );
+      assert.equal((await outcome).reason, 'expired');
+    }),
+  );
+
+  test(
     'a hold limit that is no duration above 0 rejects with a TypeError',
     run(async ({ locks, assert, name, notCalled }) => {
       for (const holdLimit of [0, -1, NaN, 'long', 2 ** 31, 1n, Symbol('h')]) {

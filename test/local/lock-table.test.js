@@ -15,6 +15,7 @@ function createAgent() {
   const events = [];
   return {
     clientId: 'agent',
+    pidFor: () => 1,
     events,
     onGranted: ({ request }) => events.push(`granted ${request.id}`),
     onLost: ({ request }, reason) => events.push(`${reason} ${request.id}`),
@@ -117,6 +118,42 @@ describe('the hold limit', () => {
     table.remove(holder);
     expect(holder.lossReason).toBe('expired');
     expect(agent.events).toEqual(['granted 1']);
+  });
+
+  describe('where the thread was too busy for the timer', () => {
+    const LONG = { extras: { limit: 0, holdLimit: 60_000, label: '' } };
+    let now;
+    beforeEach(() => {
+      now = 0;
+      table = new LocalLockTable({ clock: { now: () => now, toWall: (t) => t } });
+    });
+
+    test.each([
+      ['a request', () => makeRequest(2, { ifAvailable: true })],
+      ['a steal', () => makeRequest(2, { steal: true })],
+      ['isLocked()', () => table.isLocked('a', 1)],
+      ['snapshot()', () => table.snapshot()],
+      ['inspect()', () => table.inspect({})],
+      ['holdersOf()', () => table.holdersOf('a', 1, {})],
+    ])('is kept before %s finds the holders', (_what, use) => {
+      makeRequest(0, LONG);
+      makeRequest(1);
+      now = 60_000;
+      use();
+      expect(agent.events.slice(0, 2)).toEqual(['expired 0', 'granted 1']);
+    });
+
+    test('ends each of several shared holders at its own time', () => {
+      makeRequest(0, { ...SHARED, ...LONG });
+      now = 30_000;
+      makeRequest(1, { ...SHARED, ...LONG });
+      makeRequest(2, SHARED);
+      now = 60_000;
+      expect([table.isLocked('a', 3), table.isLocked('a', 2)]).toEqual([false, true]);
+      now = 90_000;
+      expect([table.isLocked('a', 2), table.isLocked('a', 1)]).toEqual([false, true]);
+      expect(agent.events).toEqual(['expired 0', 'expired 1']);
+    });
   });
 
   test('says nothing about a lock that was given up before', async () => {

@@ -235,6 +235,8 @@ class LockResource {
   contentionWatchers = undefined;
   /** @type {TaskPriority | null} the highest priority that waits, as the watchers know it */
   waiting = null;
+  /** Before this time no hold limit of a holder passes. */
+  nextExpiry = Infinity;
 
   /** @param {string} name */
   constructor(name) {
@@ -677,6 +679,7 @@ class LocalLockTable {
   request(agent, request, requestedAt = undefined) {
     const now = this.#clock.now();
     const resource = this.#resourceOf(request.name);
+    if (resource.nextExpiry <= now) this.#expireDue(resource, now);
     const entry = new LockEntry(agent, request, resource, requestedAt ?? now);
     const { first } = resource.queue;
     const isFree =
@@ -765,6 +768,20 @@ class LocalLockTable {
   }
 
   /**
+   * The same for all holders of a name, before a request or a reader finds them.
+   * @param {LockResource} resource
+   * @param {number} [now]
+   */
+  #expireDue(resource, now = this.#clock.now()) {
+    if (resource.nextExpiry > now) return;
+    resource.nextExpiry = Infinity;
+    for (const entry of [...resource.held]) {
+      if (entry.isOverdueAt(now)) this.#expire(entry);
+      else if (entry.hold !== undefined) noteExpiry(entry, entry.hold.endsAt);
+    }
+  }
+
+  /**
    * Standard: Web Locks, "release the lock" and "abort the request": both remove the entry and
    * process the queue. Has no effect on an entry that was removed before.
    * @param {LockEntry} entry
@@ -800,6 +817,7 @@ class LocalLockTable {
 
   /** Standard: Web Locks, "snapshot the lock state" (#algorithm-snapshot-state). */
   snapshot() {
+    this.#expireAllDue();
     return listMoment(this.#entries(), (entry) => entry.info);
   }
 
@@ -808,6 +826,7 @@ class LocalLockTable {
    * @param {Viewer} viewer
    */
   inspect(viewer) {
+    this.#expireAllDue();
     return listMoment(this.#entries(), this.#describer(viewer));
   }
 
@@ -832,7 +851,7 @@ class LocalLockTable {
   holdersOf(name, max, viewer) {
     const describe = this.#describer(viewer);
     const details = [];
-    for (const entry of this.#resources.get(name)?.held ?? []) {
+    for (const entry of this.#readableResource(name)?.held ?? []) {
       if (details.length === max) break;
       details.push(describe(entry, true));
     }
@@ -853,7 +872,7 @@ class LocalLockTable {
    * @param {number} min
    */
   isLocked(name, min) {
-    const held = this.#resources.get(name)?.held;
+    const held = this.#readableResource(name)?.held;
     return held !== undefined && (held.size >= min || held.first?.request.mode === 'exclusive');
   }
 
@@ -946,6 +965,21 @@ class LocalLockTable {
     if (this.#resources.get(previous.name) === previous) this.#resources.delete(previous.name);
   }
 
+  /**
+   * Without holders whose limit has passed.
+   * @param {string} name
+   */
+  #readableResource(name) {
+    const resource = this.#resources.get(name);
+    if (resource !== undefined) this.#expireDue(resource);
+    return resource;
+  }
+
+  #expireAllDue() {
+    const now = this.#clock.now();
+    for (const resource of this.#resources.values()) this.#expireDue(resource, now);
+  }
+
   /** @param {string} name */
   #resourceOf(name) {
     let resource = this.#resources.get(name);
@@ -1004,6 +1038,7 @@ class LocalLockTable {
     const timer = setTimeout(() => this.#expire(entry), Math.max(0, endsAt - this.#clock.now()));
     timer.unref(); // a request that waits for the lock keeps the event loop alive
     entry.hold = { endsAt, timer };
+    noteExpiry(entry, endsAt);
   }
 
   /** @param {LockEntry} entry  held */
@@ -1027,6 +1062,14 @@ class LocalLockTable {
     }
     if (resource.contentionWatchers !== undefined) this.#reportContention(resource);
   }
+}
+
+/**
+ * @param {LockEntry} entry  held
+ * @param {number} endsAt  by its hold limit
+ */
+function noteExpiry({ resource }, endsAt) {
+  resource.nextExpiry = Math.min(resource.nextExpiry, endsAt);
 }
 
 /**
