@@ -1,5 +1,6 @@
 'use strict';
 
+const { unwatchAbort, watchAbort } = require('../abort-listeners.js');
 const { LoopKeepAlive } = require('../loop-keep-alive.js');
 const { withJson } = require('./token.js');
 const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
@@ -36,7 +37,7 @@ class LockWatch {
   #failure = undefined;
   /** Settles when all earlier calls of next() have been answered. */
   #last = Promise.resolve();
-  #onAbort;
+  #abortable;
 
   /**
    * @param {LockBackendWatch} watch
@@ -45,12 +46,12 @@ class LockWatch {
   constructor(watch, signal) {
     this.#watch = watch;
     this.#signal = signal;
-    const onAbort = LockWatch.#abortListenerOf(this, signal);
-    this.#onAbort = onAbort;
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener('abort', onAbort);
+    const abortable = LockWatch.#abortableOf(this);
+    this.#abortable = abortable;
+    if (signal?.aborted) abortable.abort(signal.reason);
+    else if (signal !== undefined) watchAbort(signal, abortable);
     forgotten.register(this, () => {
-      signal?.removeEventListener('abort', onAbort);
+      if (signal !== undefined) unwatchAbort(signal, abortable);
       watch.close();
     });
   }
@@ -58,13 +59,14 @@ class LockWatch {
   /**
    * A signal may outlive an abandoned iterator, and must not keep it in memory.
    * @param {LockWatch} watch
-   * @param {AbortSignal | undefined} signal
    */
-  static #abortListenerOf(watch, signal) {
+  static #abortableOf(watch) {
     const weak = new WeakRef(watch);
-    return () => {
-      const alive = weak.deref();
-      if (alive !== undefined) alive.#fail(signal?.reason);
+    return {
+      abort(/** @type {unknown} */ reason) {
+        const alive = weak.deref();
+        if (alive !== undefined) alive.#fail(reason);
+      },
     };
   }
 
@@ -124,7 +126,7 @@ class LockWatch {
   #end() {
     this.#isOver = true;
     this.#events = [];
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    if (this.#signal !== undefined) unwatchAbort(this.#signal, this.#abortable);
     this.#watch.close();
   }
 }

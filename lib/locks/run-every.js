@@ -13,6 +13,7 @@ const {
   toDOMString,
   toMember,
 } = require('../webidl.js');
+const { unwatchAbort, watchAbort } = require('../abort-listeners.js');
 const { SHARED_FILE, isShared } = require('../backends/directory-access.js');
 const { LockLostError } = require('../errors.js');
 const { OF_RUN_EVERY, warnOfMisspeltOptions } = require('../option-names.js');
@@ -26,16 +27,18 @@ const { withJson } = require('./token.js');
 class CombinedSignal {
   #controller = new AbortController();
   #sources;
-  #onAbort = () => {
-    const first = this.#sources.find(({ aborted }) => aborted);
-    if (first !== undefined) this.#controller.abort(first.reason);
-  };
 
   /** @param {AbortSignal[]} sources  the first aborted one provides the reason */
   constructor(sources) {
     this.#sources = sources;
-    for (const source of sources) source.addEventListener('abort', this.#onAbort);
-    this.#onAbort();
+    const first = sources.find(({ aborted }) => aborted);
+    if (first !== undefined) this.abort(first.reason);
+    else for (const source of sources) watchAbort(source, this);
+  }
+
+  /** @param {unknown} reason */
+  abort(reason) {
+    this.#controller.abort(reason);
   }
 
   get signal() {
@@ -43,7 +46,7 @@ class CombinedSignal {
   }
 
   close() {
-    for (const source of this.#sources) source.removeEventListener('abort', this.#onAbort);
+    for (const source of this.#sources) unwatchAbort(source, this);
   }
 }
 
@@ -71,11 +74,12 @@ const pause = (ms, signal) =>
   new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', end);
+      unwatchAbort(signal, waiting);
       resolve();
     };
+    const waiting = { abort: end };
     const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
+    watchAbort(signal, waiting);
   });
 
 /** @typedef {import('../../types/run-every.d.ts').RunStore} RunStore */

@@ -225,6 +225,23 @@ describe('runEvery()', () => {
     handle.release();
   });
 
+  test('resolves when it is stopped, whatever listeners do with the events of its signals', async () => {
+    const store = storeOf(current - 1);
+    const { write } = store;
+    const isNoted = new Promise((resolve) => {
+      store.write = (...args) => resolve(write(...args));
+    });
+    const stopEvent = (event) => event.stopImmediatePropagation();
+    stop.signal.addEventListener('abort', stopEvent);
+    const job = runEvery('a', options({ store }), ({ signal }) => {
+      signal.addEventListener('abort', stopEvent);
+    });
+    await isNoted;
+    await new Promise((resolve) => setImmediate(resolve)); // it waits for its next run
+    stop.abort();
+    await expect(job).resolves.toBeUndefined();
+  });
+
   test('rejects where its manager is closed', async () => {
     const job = runEvery('a', options({}), () => {});
     await Promise.resolve();

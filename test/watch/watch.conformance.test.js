@@ -311,6 +311,30 @@ describeOneClient('watch(), inside a client', (run) => {
   );
 
   test(
+    'a listener that stops the propagation of the event does not keep the abort from the watch',
+    run(async ({ locks, assert, name }) => {
+      const controller = new AbortController();
+      controller.signal.addEventListener('abort', (event) => event.stopImmediatePropagation());
+      const watch = locks.watch(name, { signal: controller.signal });
+      controller.abort('mine');
+      await locks.request(name, () => {}); // no event of the ended watch
+      assert.equal(await watch.next().catch((reason) => reason), 'mine');
+    }),
+  );
+
+  test(
+    'an event dispatched by hand does not end the watch',
+    run(async ({ locks, assert, name }) => {
+      const { signal } = new AbortController();
+      const watch = locks.watch(name, { signal });
+      signal.dispatchEvent(new Event('abort'));
+      await locks.request(name, () => {});
+      assert.equal((await watch.next()).value.type, 'granted');
+      await watch.return();
+    }),
+  );
+
+  test(
     'a slow watcher loses the oldest events and is notified how many',
     run(async ({ locks, assert, name }) => {
       const requests = 10_000;
