@@ -280,6 +280,8 @@ class Dispatcher {
   #isRunning = false;
   #meter = new TaskMeter((now) => this.#clock.setTime(now));
   idleCallbacks = new IdleCallbacks(this);
+  /** The next task may be chosen by its age: the last one was not. */
+  takesOverdue = true;
 
   /**
    * To be called before anything is queued.
@@ -323,6 +325,11 @@ class Dispatcher {
     let level = this.idleCallbacks.size > 0 ? LEVEL.IDLE : LEVEL.NONE;
     for (const schedule of this.#busy) level = Math.max(level, schedule.level);
     return level;
+  }
+
+  /** The highest effective priority that has a task in any schedule; -1: none has. */
+  get highest() {
+    return this.#busy.reduce((highest, schedule) => Math.max(highest, schedule.highest), -1);
   }
 
   /** Call it when the level may have changed. While tasks run, the native part does not read it. */

@@ -415,8 +415,6 @@ class TaskSchedule {
   #budget;
   /** @type {StarvationGuard | undefined} */
   #starvation;
-  /** The next task is to be chosen by its age. */
-  #takesOverdue = true;
   /** The turn of the event loop in which tasks have run, and for how long, in ms. */
   #turn = -1;
   #spent = 0;
@@ -453,14 +451,19 @@ class TaskSchedule {
   /** The next task leaves its queue; there is one. */
   take() {
     const task = this.#next;
-    this.#takesOverdue = this.#overdue() === null;
+    this.#dispatcher.takesOverdue = this.#overdue() === null;
     /** @type {TaskQueue} */ (task.waitsIn).withdraw(task);
     return task;
   }
 
   /** Whether any is queued; delayed ones do not count. */
   get hasTasks() {
-    return this.#queues.highest !== -1;
+    return this.highest !== -1;
+  }
+
+  /** The highest effective priority that has a task; -1: none has. */
+  get highest() {
+    return this.#queues.highest;
   }
 
   get level() {
@@ -521,13 +524,15 @@ class TaskSchedule {
     return /** @type {SchedulerTask} */ (next);
   }
 
-  // The task that has waited too long, if it is next. While higher priorities wait, it is at most
-  // every second task: a backlog of low priorities must not delay urgent tasks.
+  // The task that has waited too long, if it is next. While higher priorities wait in any
+  // scheduler, it is at most every second task: a backlog of low priorities must not delay urgent
+  // tasks. Work for an idle loop alone does not count: it may never run.
   #overdue() {
     const task = this.#starvation?.overdue ?? null;
-    if (task === null || this.#takesOverdue) return task;
+    if (task === null || this.#dispatcher.takesOverdue) return task;
     const { effectivePriority: own } = /** @type {TaskQueue} */ (task.waitsIn);
-    return own < this.#queues.highest ? null : task;
+    const { highest } = this.#dispatcher;
+    return own < highest && LEVEL_OF[highest + 1] > LEVEL.IDLE ? null : task;
   }
 
   #changed() {

@@ -124,6 +124,24 @@ describe('starvationLimit', () => {
     expect(ids).toEqual([...pairs, ...pairs, ...pairs, 'background', 'background']);
   });
 
+  test('a backlog of such tasks does not delay urgent tasks of another scheduler', async () => {
+    const fair = createScheduler({ starvationLimit: 1 });
+    const other = createScheduler();
+    const ids = [];
+    const tasks = [0, 1, 2, 3, 4].map(() =>
+      fair.postTask(() => ids.push('background'), { priority: 'background' }),
+    );
+    spin(2);
+    tasks.push(
+      ...[0, 1, 2].map(() =>
+        other.postTask(() => ids.push('blocking'), { priority: 'user-blocking' }),
+      ),
+    );
+    await Promise.all(tasks);
+    const three = ['background', 'background', 'background', 'blocking', 'blocking', 'blocking'];
+    expect(ids.slice(0, 6).sort()).toEqual(three);
+  });
+
   test('background tasks run in an event loop that is never idle, one after the other', async () => {
     const fair = createScheduler({ starvationLimit: 5 });
     let goesOn = true;
@@ -135,6 +153,20 @@ describe('starvationLimit', () => {
     );
     goesOn = false;
     expect(ids).toEqual([1, 2, 3]);
+  });
+
+  test('background tasks that yield run in an event loop that is never idle', async () => {
+    const fair = createScheduler({ starvationLimit: 5 });
+    let goesOn = true;
+    const busy = () => goesOn && setImmediate(busy);
+    busy();
+    const ended = await Promise.all(
+      [1, 2, 3].map((id) =>
+        fair.postTask(() => fair.yield().then(() => id), { priority: 'background' }),
+      ),
+    );
+    goesOn = false;
+    expect(ended).toEqual([1, 2, 3]);
   });
 });
 
