@@ -38,6 +38,8 @@ class IdleCallbacks {
   #requested = new Map();
   /** @type {Map<number, IdleRequest>} the "list of runnable idle callbacks" */
   #runnable = new Map();
+  /** Kept from call to call: a new iterator of a Map passes over all entries that were deleted. */
+  #handles = this.#runnable.keys();
   /** The turn of the event loop that is, or was, the idle period, and when that ends. */
   #turn = -1;
   #periodEnd = 0;
@@ -85,10 +87,20 @@ class IdleCallbacks {
   runNext(host) {
     if (host.turn !== this.#turn) this.#startPeriod(host);
     if (performance.now() >= this.#periodEnd) return false;
-    const [handle] = this.#runnable.keys();
+    const handle = this.#nextHandle();
     if (handle === undefined) return false;
     this.#run(handle, this.#periodEnd, false);
     return true;
+  }
+
+  /** @returns {number | undefined} of the first runnable callback, which is to run now */
+  #nextHandle() {
+    let next = this.#handles.next();
+    if (next.done) {
+      this.#handles = this.#runnable.keys();
+      next = this.#handles.next();
+    }
+    return next.value;
   }
 
   /** @param {HostCallback} host */
