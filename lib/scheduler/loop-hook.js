@@ -1,6 +1,6 @@
 'use strict';
 
-const { setImmediate } = require('../time.js');
+const { inContextAtLoad, setImmediate } = require('../time.js');
 const { BindingError, loadBinding } = require('../binding.js');
 const { findRunNextTicks } = require('../node-internals.js');
 
@@ -54,7 +54,7 @@ class PlainLoopHook {
   wake() {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(() => this.#onTurn());
+    inContextAtLoad(() => setImmediate(() => this.#onTurn()));
   }
 
   /** Always true: without the native part the loop's state is unknown. */

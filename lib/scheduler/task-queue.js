@@ -4,7 +4,7 @@ const { createRoomCheck } = require('../stack-room.js');
 const { EFFECTIVE_PRIORITIES, effectivePriority, TASK_PRIORITIES } = require('../task-priority.js');
 const { IndexedHeap } = require('./indexed-heap.js');
 const { priorityOf } = require('./signal-priority.js');
-const { clearTimeout, performance, setTimeout } = require('../time.js');
+const { clearTimeout, inContextAtLoad, performance, setTimeout } = require('../time.js');
 const { LEVEL } = require('./loop-hook.js');
 
 /** @typedef {import('../task-priority.js').TaskPriority} TaskPriority */
@@ -244,6 +244,14 @@ class TaskQueueSet {
 
 /** The longest time that a timer of Node takes. */
 const MAX_TIMER = 2 ** 31 - 1;
+/**
+ * Sets a timer for all tasks: it does not keep the async context of the task that sets it.
+ * @param {() => void} onTimer
+ * @param {number} ms  at least 1
+ */
+const setSharedTimer = (onTimer, ms) =>
+  inContextAtLoad(() => setTimeout(onTimer, Math.min(ms, MAX_TIMER)));
+
 /** A delay that is added or withdrawn in part would end the timer of all others. */
 const needRoom = createRoomCheck();
 
@@ -316,7 +324,7 @@ class DelayedTasks {
     const { first } = this.#delays;
     if (first === undefined) return;
     const ms = Math.max(Math.ceil(first.end - performance.now()), 1);
-    this.#timer = setTimeout(() => this.#onTimer(), Math.min(ms, MAX_TIMER));
+    this.#timer = setSharedTimer(() => this.#onTimer(), ms);
   }
 
   // A timer of Node may come up to 1 ms early; then nothing has ended yet.
@@ -365,7 +373,7 @@ class StarvationGuard {
     if (oldest === null) return;
     this.#isSet = true;
     const ms = Math.max(this.#msLeft(oldest), 1);
-    setTimeout(() => this.#onTimer(), Math.min(ms, MAX_TIMER)).unref();
+    setSharedTimer(() => this.#onTimer(), ms).unref();
   }
 
   #onTimer() {

@@ -97,6 +97,53 @@ test('thousands of dependent signals of one source leave nothing behind', () => 
   expect(result).toBeLessThan(20); // bytes per signal; a signal that stays takes hundreds
 });
 
+test.each([
+  ['its delay has ended', '{ delay: 1 }', 'await task'],
+  [
+    'it was withdrawn',
+    '{ delay: 1, signal: controller.signal }',
+    'controller.abort(); await task.catch(() => {})',
+  ],
+])('a store of a task is collected after %s, while another task is delayed', (_, options, end) => {
+  const result = run(`async ({ scheduler, collect }) => {
+    const { AsyncLocalStorage } = require('node:async_hooks');
+    const storage = new AsyncLocalStorage();
+    const controller = new AbortController();
+    void scheduler.postTask(() => {}, { delay: 2 ** 40 });
+    const reference = await (async () => {
+      const store = {};
+      await storage.run(store, async () => {
+        const task = scheduler.postTask(() => {}, ${options});
+        ${end};
+      });
+      return new WeakRef(store);
+    })();
+    await collect();
+    return reference.deref() === undefined;
+  }`);
+  expect(result).toBe(true);
+});
+
+test('a store of a task is collected while other tasks wait too long', () => {
+  const result = run(async ({ createScheduler, collect }) => {
+    const { AsyncLocalStorage } = require('node:async_hooks');
+    const storage = new AsyncLocalStorage();
+    const fair = createScheduler({ starvationLimit: 1 });
+    let goesOn = true;
+    const again = () => goesOn && fair.postTask(again, { priority: 'user-blocking' });
+    const reference = await (async () => {
+      const store = {};
+      await storage.run(store, () => fair.postTask(() => {}));
+      return new WeakRef(store);
+    })();
+    again();
+    await collect();
+    goesOn = false;
+    return reference.deref() === undefined;
+  });
+  expect(result).toBe(true);
+});
+
 // test/package/detect-leaks.process.test.js: it is collected afterwards.
 test('work that waits keeps a scheduler that nothing else refers to', () => {
   const result = run(async ({ collect, library }) => {

@@ -78,3 +78,27 @@ test('tasks let timers and I/O have their turn', () => {
   }, WITH_BROKER);
   expect(lines).toEqual(['timer and I/O']);
 });
+
+test('a store of a task is collected while other tasks run', () => {
+  const { lines } = runWithoutNativePart(async ({ scheduler }) => {
+    require('node:v8').setFlagsFromString('--expose-gc');
+    const collect = require('node:vm').runInNewContext('gc');
+    const storage = new (require('node:async_hooks').AsyncLocalStorage)();
+    let goesOn = true;
+    const again = () => goesOn && scheduler.postTask(again);
+    const reference = await (async () => {
+      const store = {};
+      const task = storage.run(store, () => scheduler.postTask(() => {}));
+      again();
+      await task;
+      return new WeakRef(store);
+    })();
+    for (let i = 0; i < 8; i += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      collect();
+    }
+    goesOn = false;
+    console.log(reference.deref() === undefined);
+  }, WITH_BROKER);
+  expect(lines).toEqual(['true']);
+});
