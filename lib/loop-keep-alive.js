@@ -1,6 +1,6 @@
 'use strict';
 
-const { clearInterval, setImmediate, setInterval } = require('./time.js');
+const { clearInterval, inContextAtLoad, setImmediate, setInterval } = require('./time.js');
 
 const MAX_INTERVAL_MS = 2 ** 31 - 1;
 
@@ -15,7 +15,7 @@ let isClearing = false;
 /** @param {number} change */
 function count(change) {
   total += change;
-  timer ??= setInterval(() => {}, MAX_INTERVAL_MS);
+  timer ??= inContextAtLoad(() => setInterval(() => {}, MAX_INTERVAL_MS));
   if (total > 0) {
     timer.ref();
     return;

@@ -1,5 +1,6 @@
 'use strict';
 
+const { runWithCollector } = require('../support/collector-program.js');
 const { createTrackedTimers } = require('../support/tracked-timers.js');
 
 let hold;
@@ -48,4 +49,26 @@ test('no timer is left once nothing waits', async () => {
   expect(timers.size).toBe(0);
   hold.ref();
   expect(isHeld()).toBe(true);
+});
+
+test('a store of a request is collected while another request waits', () => {
+  const result = runWithCollector(async ({ createLocalLockManager, collect }) => {
+    const storage = new (require('node:async_hooks').AsyncLocalStorage)();
+    const locks = createLocalLockManager();
+    const waitForEver = () => void locks.request('b', () => locks.request('b', () => {}));
+    let goOn;
+    void locks.request('a', () => new Promise((resolve) => (goOn = resolve)));
+    const reference = await (async () => {
+      const store = {};
+      const first = storage.run(store, () => locks.request('a', () => {}));
+      waitForEver();
+      await new Promise((resolve) => setImmediate(resolve));
+      goOn();
+      await first;
+      return new WeakRef(store);
+    })();
+    await collect();
+    return reference.deref() === undefined;
+  });
+  expect(result).toBe(true);
 });
