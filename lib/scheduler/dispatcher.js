@@ -132,8 +132,7 @@ class IdleCallbacks {
   #run(handle, end, didTimeout) {
     const { callback, context } = /** @type {IdleRequest} */ (this.#take(handle));
     this.#dispatcher.updateLevel();
-    const isInterrupted = () => this.#dispatcher.level > LEVEL.IDLE;
-    const deadline = createIdleDeadline(end, isInterrupted, didTimeout);
+    const deadline = createIdleDeadline(end, () => this.#dispatcher.idleMs, didTimeout);
     callInState(context, IDLE_STATE, () => callback(deadline));
   }
 
@@ -342,6 +341,15 @@ class Dispatcher {
   /** The highest effective priority that has a task in any schedule; -1: none has. */
   get highest() {
     return this.#busy.reduce((highest, schedule) => Math.max(highest, schedule.highest), -1);
+  }
+
+  /**
+   * How long, from now on, the event loop will have nothing to do but idle work; in ms. Outside of
+   * tasks and idle callbacks its timers do not count: the loop may sleep there.
+   */
+  get idleMs() {
+    if (this.level > LEVEL.IDLE) return 0;
+    return this.#isRunning ? this.open().idleMsFromNow : Infinity;
   }
 
   /** Call it when the level may have changed. While tasks run, the native part does not read it. */

@@ -8,26 +8,26 @@ const FROM_THIS_PACKAGE = Symbol('from this package');
 /** Standard: requestIdleCallback, #the-idledeadline-interface. */
 class IdleDeadline {
   #end;
-  #isInterrupted;
+  #idleMs;
   #didTimeout;
 
   /**
    * Not for users: `new IdleDeadline()` throws.
    * @param {symbol} [key]
    * @param {number} [end]  of the idle period, by performance.now()
-   * @param {() => boolean} [isInterrupted]  whether other work waits already
+   * @param {() => number} [idleMs]  for how long nothing else is to be done, from now on
    * @param {boolean} [didTimeout]
    */
-  constructor(key = undefined, end = 0, isInterrupted = () => false, didTimeout = false) {
+  constructor(key = undefined, end = 0, idleMs = () => 0, didTimeout = false) {
     if (key !== FROM_THIS_PACKAGE) throw new TypeError('Illegal constructor');
     this.#end = end;
-    this.#isInterrupted = isInterrupted;
+    this.#idleMs = idleMs;
     this.#didTimeout = didTimeout;
   }
 
   timeRemaining() {
     const left = this.#end - performance.now();
-    return left > 0 && !this.#isInterrupted() ? left : 0;
+    return left > 0 ? Math.min(left, this.#idleMs()) : 0;
   }
 
   get didTimeout() {
@@ -38,10 +38,10 @@ defineInterface(IdleDeadline, 'IdleDeadline', ['timeRemaining', 'didTimeout']);
 
 /**
  * @param {number} end
- * @param {() => boolean} isInterrupted
+ * @param {() => number} idleMs
  * @param {boolean} didTimeout
  */
-const createIdleDeadline = (end, isInterrupted, didTimeout) =>
-  new IdleDeadline(FROM_THIS_PACKAGE, end, isInterrupted, didTimeout);
+const createIdleDeadline = (end, idleMs, didTimeout) =>
+  new IdleDeadline(FROM_THIS_PACKAGE, end, idleMs, didTimeout);
 
 module.exports = { IdleDeadline, createIdleDeadline };

@@ -47,7 +47,6 @@ class PlainLoopHook {
   constructor(cells, run) {
     this.#cells = cells;
     this.#run = run;
-    cells[CELL_IDLE_MS] = IDLE_MS;
   }
 
   /** The level has risen. A pending immediate keeps the process alive. */
@@ -59,6 +58,7 @@ class PlainLoopHook {
 
   /** Always true: without the native part the loop's state is unknown. */
   isIdle() {
+    this.#cells[CELL_IDLE_MS] = IDLE_MS;
     return true;
   }
 
@@ -175,6 +175,16 @@ class HostCallback {
    * isLoopIdle().
    */
   get idleMs() {
+    return this.#cells[CELL_IDLE_MS];
+  }
+
+  /**
+   * The same from now on; 0: a timer or an immediate is due. I/O does not count: parts of a garbage
+   * collection come as I/O, too.
+   */
+  get idleMsFromNow() {
+    this.#cells[CELL_IDLE_MS] = 0; // isIdle() leaves it if something is due
+    this.#hook.isIdle();
     return this.#cells[CELL_IDLE_MS];
   }
 }

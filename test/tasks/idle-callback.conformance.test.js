@@ -60,6 +60,47 @@ describeInThreads('requestIdleCallback()', (run) => {
     }),
   );
 
+  // HTML, #event-loop-processing-model: the deadline is computed anew at each call.
+  test(
+    'the time that remains ends with a timer that begins in the idle period',
+    run(async ({ requestIdleCallback, assert }) => {
+      const requestIdle = () =>
+        new Promise((resolve) => {
+          const left = {};
+          let timer;
+          requestIdleCallback((deadline) => {
+            left.before = deadline.timeRemaining();
+            timer = setTimeout(() => {}, 10);
+            left.after = deadline.timeRemaining();
+          });
+          requestIdleCallback((deadline) => {
+            left.next = deadline.timeRemaining();
+            clearTimeout(timer);
+            resolve(left);
+          });
+        });
+      let left = await requestIdle();
+      // On a busy machine the idle period may be over when the callback begins.
+      while (left.before === 0) left = await requestIdle();
+      assert.ok(left.after <= 10, `${left.after}`);
+      assert.ok(left.next <= 10, `${left.next}`);
+    }),
+  );
+
+  test(
+    'a deadline that is read after its callback does not keep the loop awake',
+    run(async ({ requestIdleCallback, assert }) => {
+      const deadline = await new Promise((resolve) => requestIdleCallback(resolve));
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      const { eventLoopUtilization } = performance;
+      const before = eventLoopUtilization();
+      const left = deadline.timeRemaining();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      assert.ok(left >= 0 && left <= 50, `${left}`);
+      assert.ok(eventLoopUtilization(before).idle > 0);
+    }),
+  );
+
   test(
     'callbacks run in the order of the requests, after all tasks',
     run(async ({ scheduler, requestIdleCallback, assert }) => {
