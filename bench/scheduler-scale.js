@@ -2,9 +2,9 @@
 
 // node --expose-gc bench/scheduler-scale.js: what waiting tasks cost, by their number. Memory per
 // waiting task; the change of the priority of all, which is one step however many they are; their
-// abort, which is linear.
+// abort, which is linear, as are idle callbacks.
 
-const { scheduler, TaskController } = require('../lib/index.js');
+const { requestIdleCallback, scheduler, TaskController } = require('../lib/index.js');
 
 const COUNTS = [1_000, 10_000, 100_000];
 
@@ -35,12 +35,18 @@ async function measure(count) {
   controller.abort('aborted');
   const abortMs = ms(start);
   await Promise.allSettled(tasks);
+
+  const { user } = process.cpuUsage();
+  for (let i = 1; i < count; i += 1) requestIdleCallback(() => {});
+  await new Promise((resolve) => requestIdleCallback(resolve));
+  const idleUs = process.cpuUsage().user - user;
   return {
     tasks: count,
     'bytes per task': Math.round(bytes),
     'priority change, µs': Number(changeUs.toFixed(2)),
     'abort of all, ms': Number(abortMs.toFixed(2)),
     'abort, ns per task': Math.round((abortMs * 1e6) / count),
+    'idle callback, ns of a processor': Math.round((idleUs * 1e3) / count),
   };
 }
 
