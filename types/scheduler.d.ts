@@ -151,6 +151,22 @@ export declare class TaskSignal extends AbortSignal {
   readonly priority: TaskPriority;
   /** Called, as a listener is, with each {@link TaskPriorityChangeEvent} `prioritychange`. */
   onprioritychange: ((this: TaskSignal, event: TaskPriorityChangeEvent) => unknown) | null;
+  /** The event is a {@link TaskPriorityChangeEvent}. */
+  addEventListener(
+    type: 'prioritychange',
+    listener: (this: TaskSignal, event: TaskPriorityChangeEvent) => unknown,
+    options?: Parameters<EventTarget['addEventListener']>[2],
+  ): void;
+  /** The other events, as of an `AbortSignal`. */
+  addEventListener(...args: Parameters<EventTarget['addEventListener']>): void;
+  /** The event is a {@link TaskPriorityChangeEvent}. */
+  removeEventListener(
+    type: 'prioritychange',
+    listener: (this: TaskSignal, event: TaskPriorityChangeEvent) => unknown,
+    options?: Parameters<EventTarget['removeEventListener']>[2],
+  ): void;
+  /** The other events, as of an `AbortSignal`. */
+  removeEventListener(...args: Parameters<EventTarget['removeEventListener']>): void;
 }
 
 /** Options of {@link TaskPriorityChangeEvent}. An unknown priority is a TypeError. */

@@ -62,6 +62,17 @@ same<typeof any, TaskSignal>(true);
 same<typeof any.priority, TaskPriority>(true);
 any.onprioritychange = (event) => same<typeof event.previousPriority, TaskPriority>(true);
 any.onprioritychange = null;
+const onPriorityChange = (event: TaskPriorityChangeEvent) => void event.previousPriority;
+any.addEventListener('prioritychange', onPriorityChange, { once: true });
+any.addEventListener('prioritychange', (event) => void event.previousPriority);
+any.removeEventListener('prioritychange', onPriorityChange);
+any.addEventListener('abort', (event) => same<typeof event, Event>(true), { once: true });
+any.addEventListener('abort', { handleEvent: (event) => void event.type });
+any.removeEventListener('abort', () => {});
+const asSignal: AbortSignal = any;
+void asSignal;
+// @ts-expect-error an abort has no previous priority
+any.addEventListener('abort', onPriorityChange);
 // @ts-expect-error the priority is read-only
 any.priority = 'background';
 // @ts-expect-error only a TaskSignal has a priority to follow
