@@ -5,7 +5,7 @@ const { readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { Pool } = require('pg');
 const { openLockManager } = require('../../lib/index.js');
-const { FUNCTIONS, VERSION } = require('../../lib/backends/postgres/schema.js');
+const { FUNCTIONS, SCRIPT, VERSION } = require('../../lib/backends/postgres/schema.js');
 const { examinePostgres, openPostgresBackend } = require('../../lib/postgres.js');
 const { PostgresServer } = require('../support/postgres-server.js');
 
@@ -150,6 +150,25 @@ test('an administrator prepares a database for a role that may create nothing', 
   await owner.query(run('postgres', '--schema'));
   await owner.end();
   expect(runs('doctor', '--url', url).status).toBe(0);
+});
+
+test('tables without their data, as in a copy of the schema, are refused with what to do', async () => {
+  await admin.query('CREATE DATABASE copied');
+  const copied = await server.connect({ database: 'copied' });
+  await copied.query(SCRIPT);
+  await copied.query('DELETE FROM holdfast.version');
+  const url = server.url({ database: 'copied' });
+  const locks = openLockManager({ url });
+  await expect(locks.request('a', { timeout: 20_000 }, () => {})).rejects.toMatchObject({
+    name: 'InvalidStateError',
+    message: expect.stringMatching(/'holdfast' has no version.*drop the schema/),
+  });
+  const { hosts } = await examinePostgres(url);
+  expect(hosts).toMatchObject([{ problem: expect.stringContaining('has no version') }]);
+  await copied.query('DROP SCHEMA holdfast CASCADE');
+  expect(await locks.request('a', () => 'granted')).toBe('granted');
+  await copied.end();
+  locks.close();
 });
 
 test('the command without an option says what it expects', () => {

@@ -4,7 +4,7 @@ const { invalidStateError } = require('../../errors.js');
 const { clearTimeout, setTimeout } = require('../../time.js');
 const { loadPg } = require('./pg-library.js');
 const { INVALID_PARAMETER_VALUE } = require('./postgres-errors.js');
-const { ensureSchema, FUNCTIONS, VERSION } = require('./schema.js');
+const { ensureSchema, FUNCTIONS, NO_VERSION, VERSION } = require('./schema.js');
 
 /** @typedef {import('./postgres-options.js').PostgresOptions} PostgresOptions */
 
@@ -146,6 +146,12 @@ async function checkSchema(client) {
     );
   }
   if (version === VERSION) return;
+  if (version === NO_VERSION) {
+    throw invalidStateError(
+      "The schema 'holdfast' has no version, as a copy without its data: " +
+        'end all programs, and drop the schema',
+    );
+  }
   throw invalidStateError(
     `The schema 'holdfast' has version ${version}, this package needs ${VERSION}: ` +
       'use one version of the package everywhere. To change to it, end all programs, and drop the schema',

@@ -4,7 +4,7 @@ const { readRoundTripMs } = require('../remote/round-trip.js');
 const { SET_SEARCH_PATH, keepsSession } = require('./connection.js');
 const { loadPg } = require('./pg-library.js');
 const { findDatabase, toPostgresOptions } = require('./postgres-options.js');
-const { FUNCTIONS, readVersion, VERSION } = require('./schema.js');
+const { FUNCTIONS, NO_VERSION, readVersion, VERSION } = require('./schema.js');
 
 /** @typedef {import('../../../types/postgres.d.ts').PostgresHostExamination} HostExamination */
 /** @typedef {import('../../../types/postgres.d.ts').PostgresExamination} PostgresExamination */
@@ -40,6 +40,9 @@ function problemOf(
   if (isPooled && !isPoolerKnown) return 'a connection pooler answers';
   if (!isKept) return 'a connection pooler answers, which does not keep sessions';
   if (!mayUse) return "this role may not use the schema 'holdfast'";
+  if (schemaVersion === NO_VERSION) {
+    return "the schema 'holdfast' has no version, as a copy without its data: drop it";
+  }
   if (schemaVersion !== undefined && schemaVersion !== VERSION) {
     return `the schema 'holdfast' has version ${schemaVersion}, this package needs ${VERSION}`;
   }

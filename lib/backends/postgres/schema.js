@@ -1279,6 +1279,9 @@ const UNDEFINED_TABLE = '42P01';
 
 /** @typedef {{ query(text: string): Promise<{ rows: any[] }> }} Client  of pg, in no transaction */
 
+/** Of tables without a row of their version: a copy of the schema without its data. */
+const NO_VERSION = 0;
+
 /**
  * @param {Client} client
  * @returns {Promise<number | undefined>} undefined: there is no schema
@@ -1286,7 +1289,7 @@ const UNDEFINED_TABLE = '42P01';
 async function readVersion(client) {
   try {
     const { rows } = await client.query('SELECT version FROM holdfast.version');
-    return rows[0]?.version;
+    return rows[0]?.version ?? NO_VERSION;
   } catch (error) {
     if (/** @type {{ code?: unknown }} */ (error).code === UNDEFINED_TABLE) return undefined;
     throw error;
@@ -1336,6 +1339,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA holdfast TO ${name};
 module.exports = {
   FUNCTION_TEXT,
   FUNCTIONS,
+  NO_VERSION,
   SCRIPT,
   VERSION,
   ensureSchema,
