@@ -23,7 +23,10 @@ export interface PostgresBackendOptions {
   pooler?: 'session' | undefined;
 }
 
-/** The members of a configuration of `pg` that a session uses; others are ignored. */
+/**
+ * The members of a configuration of `pg` that a session uses; others are ignored, except that a
+ * `stream`, which another thread cannot have, is a TypeError.
+ */
 export interface PostgresConfig {
   /** As in the URL of {@link openPostgresBackend}. */
   connectionString?: string | undefined;

@@ -2,8 +2,9 @@
 
 const { execFileSync } = require('node:child_process');
 const { readFileSync, writeFileSync } = require('node:fs');
+const { Socket } = require('node:net');
 const path = require('node:path');
-const { Pool } = require('pg');
+const pg = require('pg');
 const { openLockManager } = require('../../lib/index.js');
 const { FUNCTIONS, SCRIPT, VERSION } = require('../../lib/backends/postgres/schema.js');
 const { examinePostgres, openPostgresBackend } = require('../../lib/postgres.js');
@@ -38,7 +39,7 @@ afterAll(async () => {
 });
 
 test.each([
-  ['a pool', () => new Pool(server.config({ tcp: true }))],
+  ['a pool', () => new pg.Pool(server.config({ tcp: true }))],
   ['a configuration', () => server.config({ tcp: true })],
   ['a configuration with the socket', () => server.config()],
   ['a configuration with a URL', () => ({ connectionString: server.url() })],
@@ -111,6 +112,27 @@ test.each([
 test('a configuration that no thread can have is a TypeError that names the member', () => {
   const ssl = { checkServerIdentity: () => {} };
   expect(() => openPostgresBackend({ host: 'h', ssl })).toThrow(/member 'ssl'/);
+  // Of a connector: without it a session would have the locks of another server.
+  const pool = new pg.Pool({ database: 'app', stream: () => new Socket() });
+  expect(() => openPostgresBackend(pool)).toThrow(/member 'stream'/);
+});
+
+test("the program's defaults of pg lead to the same database", async () => {
+  const before = { ...pg.defaults };
+  const target = server.config({ tcp: true, database: 'tokens' });
+  let locks;
+  try {
+    Object.assign(pg.defaults, target);
+    locks = openLockManager({ backend: openPostgresBackend(new pg.Pool()) });
+  } finally {
+    Object.assign(pg.defaults, before);
+  }
+  const peer = openLockManager({ backend: openPostgresBackend(target) });
+  await locks.request('a', { timeout: 20_000 }, async () => {
+    expect((await peer.query()).held).toEqual([expect.objectContaining({ name: 'a' })]);
+  });
+  locks.close();
+  peer.close();
 });
 
 describe('a database with the encoding', () => {

@@ -3,7 +3,7 @@
 const { RemoteBackend } = require('../remote/backend.js');
 const { escape } = require('./names.js');
 const { loadPg } = require('./pg-library.js');
-const { findDatabase, toPostgresOptions } = require('./postgres-options.js');
+const { findDatabase, toDefaults, toPostgresOptions } = require('./postgres-options.js');
 
 /** @type {import('../remote/backend.js').Engine} */
 const ENGINE = { name: 'postgres', server: 'PostgreSQL', maxNameUnits: 2 ** 20 };
@@ -22,7 +22,8 @@ const MAX_BUCKET_BYTES = 800;
 function openPostgresBackend(target, given = undefined) {
   const { options, password } = toPostgresOptions(target, given);
   checkBucket(options.bucket);
-  const { Client } = loadPg(); // a missing library is reported here, not in the other thread
+  // A missing library is reported here, not in the other thread.
+  const { Client, defaults } = loadPg();
   const { bucket, ttlMs } = options;
   const place = findDatabase(options, Client);
   return new RemoteBackend(ENGINE, {
@@ -30,7 +31,7 @@ function openPostgresBackend(target, given = undefined) {
     place: `${place}/${bucket}`,
     table: JSON.stringify([place, bucket]),
     ttlMs,
-    options,
+    options: { ...options, defaults: toDefaults(defaults) },
     answer: password,
   });
 }

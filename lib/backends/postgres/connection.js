@@ -188,7 +188,8 @@ async function prepare(client, options, other) {
  * @param {() => void} onEnd  of the connection that is returned
  */
 async function connectTo(options, config, onEnd) {
-  const { Client } = loadPg();
+  const { Client, defaults } = loadPg();
+  Object.assign(defaults, options.defaults);
   const limitMs = Math.min(options.ttlMs, MAX_CONNECT_MS);
   const settings = {
     application_name: 'holdfast',

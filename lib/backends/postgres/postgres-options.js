@@ -16,6 +16,7 @@ const { shownUrl } = require('../shown-url.js');
  * @property {boolean} isPooled  by a pooler that keeps sessions
  * @property {boolean} [isPoolerChecked]  by an earlier connection
  * @property {number} [lockTimeoutMs]  for a call; none: no limit
+ * @property {object} [defaults]  of pg, in the thread of the program
  */
 
 /** @typedef {import('../../../types/postgres.d.ts').PostgresBackendOptions} GivenOptions */
@@ -38,7 +39,7 @@ const PG_PARAMETERS = [
   ...['application_name', 'fallback_application_name', 'client_encoding', 'options'],
 ];
 
-/** The members of a configuration of pg that a session uses. */
+/** The members of a configuration of pg that a session uses, or that no session can use. */
 const MEMBERS = /** @type {const} */ ([
   'connectionString',
   'host',
@@ -49,6 +50,7 @@ const MEMBERS = /** @type {const} */ ([
   'ssl',
   'sslnegotiation',
   'options',
+  'stream', // of a connector, in place of a host: without it another server would have the locks
 ]);
 
 /**
@@ -113,12 +115,8 @@ function parseUrl(url, isOfPg) {
   return { configs, place, ttl, pooler };
 }
 
-/**
- * @param {any} given  a configuration of pg, or a pool with one
- */
-function parseConfig(given) {
-  const { options: ofPool } = given;
-  const config = typeof given.connect === 'function' && ofPool ? ofPool : given;
+/** @param {any} config */
+function takeMembers(config) {
   /** @type {any} */
   const taken = {};
   for (const member of MEMBERS) {
@@ -126,6 +124,15 @@ function parseConfig(given) {
   }
   // pg hides the key from enumeration.
   if (taken.ssl?.key !== undefined) taken.ssl = { ...taken.ssl, key: taken.ssl.key };
+  return taken;
+}
+
+/**
+ * @param {any} given  a configuration of pg, or a pool with one
+ */
+function parseConfig(given) {
+  const { options: ofPool } = given;
+  const taken = takeMembers(typeof given.connect === 'function' && ofPool ? ofPool : given);
   const { connectionString, host = 'localhost', port, database = '' } = taken;
   if (connectionString !== undefined) {
     const { configs, ...parsed } = parseUrl(connectionString, true);
@@ -147,6 +154,18 @@ function checkClonable(config) {
       );
     }
   }
+}
+
+/**
+ * The defaults of pg, which the program may have changed: the thread of the session has its own.
+ * @param {any} defaults
+ * @returns {object}
+ * @throws TypeError where no other thread can have them
+ */
+function toDefaults(defaults) {
+  const taken = takeMembers(defaults);
+  checkClonable(taken);
+  return taken;
 }
 
 /**
@@ -209,4 +228,4 @@ function findDatabase({ configs, place }, Client) {
   }
 }
 
-module.exports = { findDatabase, toPostgresOptions };
+module.exports = { findDatabase, toDefaults, toPostgresOptions };
