@@ -135,6 +135,12 @@ test("the program's defaults of pg lead to the same database", async () => {
   peer.close();
 });
 
+test("NODE_PG_FORCE_NATIVE, for the program's own connections, is in no session's way", () => {
+  const env = { ...process.env, NODE_PG_FORCE_NATIVE: '1' };
+  const words = [PROGRAM, 'exec', '--url', server.url(), 'a', '--', 'echo', 'ran'];
+  expect(execFileSync(process.execPath, words, { encoding: 'utf8', env })).toBe('ran\n');
+});
+
 describe('a database with the encoding', () => {
   let locks;
   afterEach(() => locks?.close()); // also if the database is never reached
