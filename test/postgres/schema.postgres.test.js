@@ -1161,4 +1161,14 @@ describe('the schema', () => {
       ]),
     ).toHaveLength(1);
   });
+
+  test('has whole numbers whatever the role rounds', async () => {
+    const client = await server.connect();
+    await client.query(`CREATE ROLE rounding LOGIN SUPERUSER;
+      ALTER ROLE rounding SET extra_float_digits TO -15`);
+    await client.end();
+    const one = await open({ user: 'rounding' });
+    await one.enterAs(1234, {});
+    expect(await one.inspect()).toMatchObject([{ number: 1234 }]);
+  });
 });

@@ -192,7 +192,8 @@ LANGUAGE sql IMMUTABLE AS $$
   SELECT hashtext(bucket || '/' || key)
 $$;
 
--- The settings of a connection: calls need no flush, and the indexes whatever the statistics say.
+-- The settings of a connection: calls need no flush, the indexes whatever the statistics say, and
+-- all digits of a float.
 CREATE OR REPLACE FUNCTION functions.configure() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config(name, setting, false)
@@ -201,7 +202,8 @@ BEGIN
     ('enable_seqscan', 'off'),
     ('enable_bitmapscan', 'off'),
     ('plan_cache_mode', 'force_generic_plan'),
-    ('jit', 'off')
+    ('jit', 'off'),
+    ('extra_float_digits', '1')
   ) wanted (name, setting);
 END $$;
 
