@@ -139,6 +139,31 @@ async function untilPriority(signal, priority) {
   while (signal.priority !== priority) await once(signal, 'prioritychange');
 }
 
+test('a role that has become another one waits for one session after the other', async () => {
+  const admin = await server.connect();
+  await admin.query(`CREATE ROLE crew NOLOGIN; CREATE ROLE sailor LOGIN IN ROLE crew;
+    ALTER ROLE sailor SET role TO crew`);
+  await admin.query('CREATE DATABASE ship OWNER crew');
+  const url = server.url({ user: 'sailor', database: 'ship', query: QUERY });
+  const [first, second, waiter] = [open(url), open(url), open(url)];
+  const held = await first.locks.acquire('a');
+  const later = await second.locks.acquire('b');
+  /** The second connection of the waiter waits for a session. @param {any} backend */
+  const untilAwaited = async (backend) => {
+    const { session } = await backend.status();
+    const waits = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = $1";
+    while ((await admin.query(waits, [session])).rowCount === 0);
+  };
+  const granted = waiter.locks.acquire('a');
+  await untilAwaited(first.backend);
+  await held.release();
+  const next = waiter.locks.acquire('b');
+  await untilAwaited(second.backend);
+  await later.release();
+  for (const lock of [await granted, await next]) await lock.release();
+  await admin.end();
+});
+
 describe('the priority that a lock inherits', () => {
   test('falls when the process is killed whose request waits', async () => {
     const held = await bucket.locks.acquire('a', { priority: 'background' });

@@ -35,6 +35,8 @@ const { Step, statementsOf } = require('./step.js');
 const planned = (name, text) => ({ name: `holdfast_${name}`, text });
 
 const BURY = planned('bury', `SELECT ${FUNCTIONS}.bury($1, $2, $3, $4)`);
+/** As the role of the login: ALTER ROLE … SET role may have made it another one. */
+const CANCEL = "SELECT pg_cancel_backend($1) FROM set_config('role', 'none', true)";
 const CONTENTION = planned('contention', `SELECT ${FUNCTIONS}.watch_contention($1, $2, $3, $4)`);
 /** How many hold a name's lock. */
 const LOCKED = planned(
@@ -198,8 +200,7 @@ class PostgresSession {
     this.#bucket = escape(options.bucket);
     this.#agent = agent;
     this.#host = host;
-    const cancel = (/** @type {number} */ pid) =>
-      void this.#query('SELECT pg_cancel_backend($1)', [pid]).catch(ignore);
+    const cancel = (/** @type {number} */ pid) => void this.#query(CANCEL, [pid]).catch(ignore);
     this.#deaths = new DeathWatch(options, cancel, (session) => void this.#bury(session));
   }
 
