@@ -6,6 +6,7 @@ const { FUNCTIONS, grantsFor } = require('../../lib/backends/postgres/schema.js'
 const { openLockManager } = require('../../lib/index.js');
 const { examinePostgres, openPostgresBackend } = require('../../lib/postgres.js');
 const { PostgresServer } = require('../support/postgres-server.js');
+const { SqlSession } = require('../support/sql-session.js');
 
 // Each URL that has no locks says why: in the warning or the error of a request, of requestSync()
 // and of query().
@@ -300,6 +301,29 @@ test.each(Object.entries(RIGHTS))(
     await kept.release();
   },
 );
+
+test('a role that may change no row any more: its request is refused when the holder dies', async () => {
+  await open(server.url()).query(); // makes the schema
+  const admin = await server.connect();
+  await admin.query(`CREATE ROLE frozen LOGIN; ${grantsFor('frozen')}`);
+  const openBeside = () => SqlSession.open(server, { bucket: 'default' });
+  const [holder, last] = [await openBeside(), await openBeside()];
+  await holder.enter({ key: 'held' });
+  const refused = open(server.url({ user: 'frozen' }))
+    .request('held', () => {})
+    .catch(about);
+  const waits = "SELECT FROM holdfast.requests WHERE state = 'w'";
+  while ((await admin.query(waits)).rowCount === 0);
+  await last.enter({ key: 'held' });
+  await admin.query('REVOKE UPDATE ON holdfast.requests FROM frozen');
+  holder.breakOff();
+  expect(await refused).toEqual({
+    name: 'SecurityError',
+    message: expect.stringContaining('permission denied for table requests'),
+  });
+  await admin.query('DROP OWNED BY frozen; DROP ROLE frozen');
+  await Promise.all([last.close(), admin.end()]);
+});
 
 test('of several hosts, the primary has the locks', async () => {
   const hosts = [9, standby.port, server.port].map((port) => `127.0.0.1:${port}`);

@@ -777,9 +777,18 @@ class PostgresSession {
       for (let hasRows = true; hasRows;) {
         [[hasRows]] = await this.#query(BURY, [bucket, session, own, epoch]);
       }
-    } catch {
-      // The sweep finds it again.
+    } catch (error) {
+      this.#onRefusal(error); // the sweep finds it again
     }
+  }
+
+  /**
+   * The server has refused to find or remove a dead session, or to enforce a hold limit. If the
+   * role has lost its rights, the requests would wait for ever: the next session refuses them.
+   * @param {unknown} error
+   */
+  #onRefusal(error) {
+    if (isFinal(error)) this.#lose();
   }
 
   async #sweep() {
@@ -801,7 +810,11 @@ class PostgresSession {
     if (this.#watches.size > 0) queries.push([DEAD_SESSIONS, [bucket, own]]);
     if (first < Infinity) queries.push([OVERDUE, [bucket, own, first]]);
     for (const [query, values] of queries) {
-      for (const [key, session] of await this.#query(query, values).catch(() => [])) {
+      const found = await this.#query(query, values).catch((error) => {
+        this.#onRefusal(error);
+        return [];
+      });
+      for (const [key, session] of found) {
         if (session === null) this.#expireAfter(key, 0);
         else await this.#bury(session);
       }
@@ -830,7 +843,10 @@ class PostgresSession {
         key,
         args: [],
         onAnswer: (left) => left !== null && expireAgain(Number(left)),
-        onError: () => expireAgain(SWEEP_MS), // the server has refused the call
+        onError: (error) => {
+          this.#onRefusal(error);
+          expireAgain(SWEEP_MS);
+        },
       });
     };
     const wait = Math.min(Math.max(Math.ceil(ms), 0) + 1, MAX_TIMER_MS);
