@@ -372,7 +372,7 @@ async function traceTo(file, { seconds, name, json, ...address }) {
   const manager = openExistingManager(address);
   const { output, target } = openOutput(file);
   const failure = finished(target, { readable: false }).catch((error) => {
-    throw new CommandError(`trace: ${file}: ${error.message}`);
+    throw new CommandError(`trace: ${file}: ${error.message}`, EXIT_STATUS.output);
   });
   failure.catch(() => {}); // read below
   const lockTrace = new LockTrace(name);

@@ -356,7 +356,7 @@ describe('trace', () => {
   test('a file that cannot be written is reported', async () => {
     await cli.locks.request('first', () => {}); // makes the bucket
     const { status, stderr } = cli.run(['trace', '/no/such/folder/trace.json', '--seconds', '1']);
-    expect(status).toBe(69);
+    expect(status).toBe(74);
     expect(stderr).toMatch(/no such file or directory/);
   });
 });

@@ -283,7 +283,7 @@ describe('an output that cannot be written', () => {
     async (file) => {
       await cli.holdHere('a lock'); // there is something to write
       const trace = cli.start(['trace', file]);
-      expect(await trace.ended).toEqual({ status: 69, signal: null });
+      expect(await trace.ended).toEqual({ status: 74, signal: null });
       expect(trace.errors).toMatch(ONE_LINE);
     },
   );
