@@ -118,6 +118,14 @@ const WAS_CLOSED = 'the lock manager was closed';
 /** @param {string} message */
 const invalidStateError = (message) => new DOMException(message, 'InvalidStateError');
 
+/** For calls after `close()`. */
+const managerClosedError = () =>
+  Object.assign(invalidStateError('The lock manager is closed'), { reason: 'CLOSED' });
+
+/** @param {string} message  why this agent has lost its lock table */
+const disconnectedError = (message) =>
+  Object.assign(invalidStateError(message), { reason: 'DISCONNECTED' });
+
 /** @param {string} message */
 const notSupportedError = (message) => new DOMException(message, 'NotSupportedError');
 
@@ -156,7 +164,9 @@ module.exports = {
   LockLostError,
   abortError,
   closedError,
+  disconnectedError,
   invalidStateError,
+  managerClosedError,
   notSupportedError,
   isWaitTimeout,
   timeoutError,

@@ -1,6 +1,6 @@
 'use strict';
 
-const { invalidStateError, notSupportedError } = require('../errors.js');
+const { managerClosedError, notSupportedError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { defineInterface, isObject, toCallback, toDOMString, toSequence } = require('../webidl.js');
 
@@ -316,7 +316,7 @@ class LockManager {
 
   /** If this fails, the next use tries again. */
   #open() {
-    if (this.#isClosed) throw invalidStateError('The lock manager is closed');
+    if (this.#isClosed) throw managerClosedError();
     this.#backend = this.#openBackend();
     return this.#backend;
   }

@@ -82,7 +82,7 @@ describeTwoClients('clients', (clients) => {
     const late = await closing.request(name);
     expect(await late.settled).toMatchObject({
       status: 'rejected',
-      reason: { name: 'InvalidStateError' },
+      reason: { name: 'InvalidStateError', reason: 'CLOSED' },
     });
     await expect(closing.query()).rejects.toMatchObject({ name: 'InvalidStateError' });
     await closing.close();

@@ -54,7 +54,11 @@ const lost = {
   reason: 'disconnected',
   message: expect.stringContaining("'ledger' was lost: the lock table was removed or replaced"),
 };
-const gone = { name: 'InvalidStateError', message: expect.stringContaining('RemoveIPC') };
+const gone = {
+  name: 'InvalidStateError',
+  reason: 'DISCONNECTED',
+  message: expect.stringContaining('RemoveIPC'),
+};
 
 describe.each(Object.keys(HARMS))('when %s', (harm) => {
   test('the next request fails, and every agent is notified', async () => {

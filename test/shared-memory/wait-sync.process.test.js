@@ -52,7 +52,7 @@ test('fails when the lock table is removed', async () => {
   const remover = spawn('rm', ['-r', bucket.directory]);
   const removed = new Promise((resolve) => remover.on('exit', resolve));
   expect(() => backend.waitSync(request, Infinity)).toThrow(
-    expect.objectContaining({ name: 'InvalidStateError' }),
+    expect.objectContaining({ name: 'InvalidStateError', reason: 'DISCONNECTED' }),
   );
   await held.until('lost: disconnected');
   expect(request.notices).toEqual([]);

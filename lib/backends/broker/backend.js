@@ -1,7 +1,12 @@
 'use strict';
 
 const { getEnvironmentData, setEnvironmentData, threadId } = require('node:worker_threads');
-const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
+const {
+  closedError,
+  invalidStateError,
+  managerClosedError,
+  WAS_CLOSED,
+} = require('../../errors.js');
 const { apply, clearInterval, performance, setInterval, then } = require('../../time.js');
 const { machineNow } = require('./machine-clock.js');
 const {
@@ -798,7 +803,7 @@ class BrokerBackend {
     this.#link.send(['bye', this.#link.now()]);
     this.#requests.dropAll(closedError, WAS_CLOSED);
     for (const watch of this.#watches) watch.close();
-    this.#calls.failAll(invalidStateError('The lock manager is closed'));
+    this.#calls.failAll(managerClosedError());
     this.#end();
     this.#keepAlive.end();
   }
@@ -942,7 +947,7 @@ class BrokerBackend {
   }
 
   #checkOpen() {
-    if (this.#isClosed) throw invalidStateError('The lock manager is closed');
+    if (this.#isClosed) throw managerClosedError();
   }
 }
 

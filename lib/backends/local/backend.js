@@ -1,6 +1,6 @@
 'use strict';
 
-const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
+const { WAS_CLOSED, closedError, managerClosedError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { runAtOnce, runSliced } = require('../../sliced.js');
@@ -286,7 +286,7 @@ class LocalBackend {
   }
 
   #checkOpen() {
-    if (this.#isClosed) throw invalidStateError('The lock manager is closed');
+    if (this.#isClosed) throw managerClosedError();
   }
 }
 

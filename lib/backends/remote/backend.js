@@ -1,7 +1,12 @@
 'use strict';
 
 const { threadId } = require('node:worker_threads');
-const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
+const {
+  closedError,
+  invalidStateError,
+  managerClosedError,
+  WAS_CLOSED,
+} = require('../../errors.js');
 const { apply, clearTimeout, performance, setTimeout, then } = require('../../time.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
@@ -178,7 +183,6 @@ class SessionRpc {
 }
 
 const NO_ID = -1;
-const CLOSED = 'The lock manager is closed';
 /**
  * How long a blocked thread waits for the server at its exit, or after the timeout of a request:
  * later the session runs out, or the end of the request takes effect.
@@ -521,7 +525,7 @@ class RemoteBackend {
     this.#link.post({ type: 'close' });
     this.#requests.dropAll(closedError, WAS_CLOSED);
     for (const watch of [...this.#watches.values()]) watch.close();
-    this.#rpc.rejectAll(() => invalidStateError(CLOSED));
+    this.#rpc.rejectAll(managerClosedError);
     this.#loopKeepAlive.end();
   }
 
@@ -645,7 +649,7 @@ class RemoteBackend {
   }
 
   #checkOpen() {
-    if (this.#isClosed) throw invalidStateError(CLOSED);
+    if (this.#isClosed) throw managerClosedError();
   }
 }
 

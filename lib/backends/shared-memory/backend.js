@@ -28,7 +28,12 @@ const {
 } = require('./native-constants.js');
 const { RESOLVED, apply, queueMicrotask, then } = require('../../time.js');
 const { loadBinding } = require('../../binding.js');
-const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
+const {
+  closedError,
+  disconnectedError,
+  managerClosedError,
+  WAS_CLOSED,
+} = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const {
   EVENT_DISCONNECTED,
@@ -730,7 +735,7 @@ class SharedMemoryBackend {
    */
   #handleOthers(request) {
     this.#onEvents(this.#agent.readTakenEvents);
-    if (this.#pendingLosses.take(request) !== undefined) throw invalidStateError(this.#whyLost);
+    if (this.#pendingLosses.take(request) !== undefined) throw disconnectedError(this.#whyLost);
   }
 
   /**
@@ -774,7 +779,7 @@ class SharedMemoryBackend {
    */
   #disconnect({ message }) {
     this.#whyLost = message;
-    this.#giveUp(() => invalidStateError(message), EVENT_DISCONNECTED, message);
+    this.#giveUp(() => disconnectedError(message), EVENT_DISCONNECTED, message);
   }
 
   #onEvents(read = this.#agent.readEvents) {
@@ -785,7 +790,7 @@ class SharedMemoryBackend {
   }
 
   #checkOpen() {
-    if (this.#isClosed) throw invalidStateError('The lock manager is closed');
+    if (this.#isClosed) throw managerClosedError();
   }
 }
 

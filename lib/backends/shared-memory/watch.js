@@ -1,6 +1,6 @@
 'use strict';
 
-const { invalidStateError } = require('../../errors.js');
+const { disconnectedError } = require('../../errors.js');
 const { priorityOfRank } = require('../../task-priority.js');
 const { toToken } = require('./snapshot.js');
 const { clearTimeout, performance, setImmediate, setTimeout } = require('../../time.js');
@@ -224,7 +224,7 @@ function createWatch(agent, id, { fail, whyGone, ended, hasNet }) {
   return new SharedMemoryWatch({
     take: (max) => {
       const why = whyGone();
-      if (why !== undefined) throw invalidStateError(why);
+      if (why !== undefined) throw disconnectedError(why);
       const flat = agent.readWatch(id, max);
       if (flat === undefined) throw fail();
       return flat;
