@@ -11,7 +11,7 @@ const { parseArgs } = require('node:util');
 const { openDatabase } = require('./database.js');
 
 const USAGE = `node examples/fencing/main.js [options]
-  --without-token   the database does not look at tokens: it must fail
+  --without-token   the database does not check tokens: it must fail
   --json            the result for machines, nothing else
 `;
 
@@ -26,7 +26,7 @@ async function run(directory, withToken) {
   /** @type {Write[]} */
   const writes = [];
 
-  /** @param {'victim' | 'stealer'} role */
+  /** @param {'previous holder' | 'stealer'} role */
   function start(role) {
     const child = fork(path.join(__dirname, 'writer.js'), [directory, role]);
     child.on('message', (/** @type {any} */ { state, value, token }) => {
@@ -37,19 +37,19 @@ async function run(directory, withToken) {
     return { child, holds: once(child, 'message'), ended: once(child, 'disconnect') };
   }
 
-  const victim = start('victim');
-  const victimId = /** @type {number} */ (victim.child.pid);
-  await victim.holds;
-  process.kill(victimId, 'SIGSTOP'); // Deno's child.kill() would close the channel, too
-  victim.child.send('write'); // it reads this when it continues
+  const previous = start('previous holder');
+  const previousId = /** @type {number} */ (previous.child.pid);
+  await previous.holds;
+  process.kill(previousId, 'SIGSTOP'); // Deno's child.kill() would close the channel, too
+  previous.child.send('write'); // it reads this when it continues
 
   const stealer = start('stealer');
   await stealer.holds;
   stealer.child.send('write');
   await stealer.ended;
 
-  process.kill(victimId, 'SIGCONT');
-  await victim.ended;
+  process.kill(previousId, 'SIGCONT');
+  await previous.ended;
   const value = database.read();
   return { writes, value, ok: value === 'from the stealer' };
 }

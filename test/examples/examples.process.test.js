@@ -122,14 +122,14 @@ describe('fencing', () => {
     expect(errors).toBe('');
     expect(result.writes).toEqual([
       { who: 'stealer', value: 'from the stealer', isAccepted: true },
-      { who: 'victim', value: 'from the victim', isAccepted: false },
+      { who: 'previous holder', value: 'from the previous holder', isAccepted: false },
     ]);
     expect(status).toBe(0);
   });
 
   test('without the token it replaces the newer value', () => {
     const { status, result } = runExample('fencing', '--without-token');
-    expect(result.value).toBe('from the victim');
+    expect(result.value).toBe('from the previous holder');
     expect(status).toBe(1);
   });
 });
