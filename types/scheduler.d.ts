@@ -214,7 +214,7 @@ export declare class IdleDeadline {
   readonly didTimeout: boolean;
 }
 
-/** Options of {@link requestIdleCallback}. A value that is no number is a TypeError. */
+/** Options of {@link requestIdleCallback}. A value that cannot become a number is a TypeError. */
 export interface IdleRequestOptions {
   /**
    * Call back after this number of milliseconds even if the event loop is never idle. 0: do not.
