@@ -194,9 +194,11 @@ const printableUrl = (url) => printable(shownUrl(url));
  * @param {Address} address
  */
 function addressText(address) {
-  const url = urlOf(address);
-  if (url !== undefined) return printableUrl(url);
-  return `${address.bucket ?? 'default'} in ${directoryOf(address)}`;
+  const bucket = address.bucket ?? 'default';
+  if (isSharedMemory(address)) return `${bucket} in ${directoryOf(address)}`;
+  const folder = brokerFolder(address);
+  if (folder !== undefined) return `${bucket} in broker://${printable(path.dirname(folder))}`;
+  return printableUrl(urlOf(address) ?? '');
 }
 
 /**

@@ -34,6 +34,24 @@ test('a directory that others can change is a fault, with what to do', () => {
   expect(stdout).toMatch(/→ chmod 700 /);
 });
 
+test.each([
+  ['broker:', (directory) => `broker://${directory}`],
+  ['shm:', (directory) => directory],
+])('names the bucket and the directory of %s, and so does top', (url, addressIn) => {
+  const options = ['--url', url, '--bucket', 'jobs'];
+  expect(cli.run(['exec', '-o', ...options, 'a lock', 'true']).status).toBe(0);
+  const address = addressIn(cli.directory);
+  expect(cli.run(['top', '--once', '--delay', '0.1', ...options]).stdout).toMatch(
+    new RegExp(`^holdfast top  jobs in ${address} `),
+  );
+  expect(cli.run(['doctor', ...options]).stdout).toMatch(
+    new RegExp(
+      url === 'shm:' ? `bucket 'jobs' in ${address}` : `locks of jobs in ${address}$`,
+      'm',
+    ),
+  );
+});
+
 test('a corrupted table is a fault', () => {
   mkdirSync(path.join(cli.directory, 'default'), { mode: 0o700 });
   const segment = path.join(cli.directory, 'default', 'segment');
