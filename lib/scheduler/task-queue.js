@@ -252,8 +252,11 @@ const MAX_TIMER = 2 ** 31 - 1;
 const setSharedTimer = (onTimer, ms) =>
   inContextAtLoad(() => setTimeout(onTimer, Math.min(ms, MAX_TIMER)));
 
-/** A delay that is added or withdrawn in part would end the timer of all others. */
-const needRoom = createRoomCheck();
+/**
+ * A delay that is added or withdrawn in part would end the timer of all others. Each check has its
+ * own first calls, as the code of several delays is not compiled before there are several.
+ */
+const needRoom = { forOne: createRoomCheck(), forSeveral: createRoomCheck() };
 
 /**
  * @typedef {object} Delay
@@ -294,7 +297,7 @@ class DelayedTasks {
    * @param {number} ms  more than 0
    */
   add(task, ms) {
-    needRoom();
+    this.#needRoom();
     const end = performance.now() + ms;
     const delay = { task, end, order: this.#nextOrder++, heapIndex: -1 };
     this.#delays.add(delay);
@@ -305,11 +308,16 @@ class DelayedTasks {
 
   /** @param {SchedulerTask} task  of these */
   withdraw(task) {
-    needRoom();
+    this.#needRoom();
     const delay = /** @type {Delay} */ (this.#byTask.get(task));
     const wasFirst = this.#delays.first === delay;
     this.#take(delay);
     if (wasFirst) this.#setTimer();
+  }
+
+  #needRoom() {
+    if (this.size === 0) needRoom.forOne();
+    else needRoom.forSeveral();
   }
 
   /** @param {Delay} delay */
