@@ -33,6 +33,7 @@ test.each([
         configs.push(config);
       }
     },
+    defaults: {},
   });
   const limits = [];
   time.setTimeout.mockImplementation((end, ms) => {
