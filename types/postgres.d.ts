@@ -83,7 +83,7 @@ export interface PostgresHostExamination {
   isStandby?: boolean;
   /** Whether a connection pooler answers. */
   isPooled?: boolean;
-  /** Version of the schema `holdfast`; undefined: there is none. */
+  /** Version of the schema `holdfast`; 0: it has none, as in a copy; undefined: there is no schema. */
   schemaVersion?: number | undefined;
   /** Whether this role may use the schema, or create it where there is none. */
   isAllowed?: boolean;
