@@ -90,6 +90,8 @@ const toThrow = (code) => () => {
 };
 
 describe('a start that the system refuses', () => {
+  const REFUSALS = 20;
+
   test('for want of memory is tried again', async () => {
     mockSpawn.mockImplementationOnce(toThrow('ENOMEM'));
     expect(await useLock()).toBe('granted');
@@ -102,9 +104,10 @@ describe('a start that the system refuses', () => {
     const failure = { name: 'InvalidStateError', message };
     await expect(useLock()).rejects.toMatchObject(failure);
     const before = descriptors();
-    await expect(useLock()).rejects.toMatchObject(failure);
+    for (let i = 0; i < REFUSALS; ++i) await expect(useLock()).rejects.toMatchObject(failure);
     mockSpawn.mockImplementation(spawn);
-    expect(descriptors()).toBe(before);
+    // The process has descriptors of others, who may open or close a few of them meanwhile.
+    expect(descriptors() - before).toBeLessThan(REFUSALS);
     expect(fs.existsSync(mark)).toBe(false);
   });
 });
