@@ -27,6 +27,8 @@ beforeAll(async () => {
     'CREATE ROLE plain LOGIN',
     'CREATE ROLE owner LOGIN',
     'CREATE ROLE closed NOLOGIN',
+    'CREATE ROLE reader LOGIN',
+    'ALTER ROLE reader SET default_transaction_read_only TO on',
     'CREATE DATABASE mine OWNER owner',
   ]) {
     await client.query(statement);
@@ -106,7 +108,11 @@ describe.each(Object.keys(NEVER))('%s: SecurityError at once, with the reason', 
 const LATER = {
   'no server': [() => 'postgres://holdfast@127.0.0.1:9/postgres', 'ECONNREFUSED'],
   'no such host': [() => 'postgres://holdfast@nil.invalid/postgres', /nil\.invalid/],
-  'a standby': [() => standby.url(), 'the server is a standby, which takes no changes'],
+  'a standby': [() => standby.url(), 'is a standby, which takes no changes'],
+  'a role that only reads': [
+    () => server.url({ user: 'reader' }),
+    'is read-only: default_transaction_read_only is on',
+  ],
 };
 
 describe.each(Object.keys(LATER))('%s: it may change, so a request waits', (what) => {
@@ -123,6 +129,12 @@ describe.each(Object.keys(LATER))('%s: it may change, so a request waits', (what
     expect(warning).toEqual([message, { type: 'HoldfastWarning', code: 'HOLDFAST_UNREACHABLE' }]);
     locks.close();
     expect(await waiting).toBe('AbortError');
+  });
+
+  test('an examination has the reason', async () => {
+    const { isUsable, hosts } = await examinePostgres(urlOf());
+    expect(isUsable).toBe(false);
+    expect(hosts).toEqual([expect.objectContaining({ problem: message })]);
   });
 
   test('a TimeoutError has the reason', async () => {

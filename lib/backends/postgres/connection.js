@@ -23,6 +23,7 @@ const SET_SEARCH_PATH = "SELECT pg_catalog.set_config('search_path', 'pg_catalog
 
 const ABOUT_SERVER = `
   SELECT pg_is_in_recovery() AS "isStandby", pg_backend_pid() AS pid,
+    current_setting('transaction_read_only')::bool AS "isReadOnly",
     current_setting('server_version_num')::int AS version,
     current_setting('server_version') AS "versionText"`;
 
@@ -88,11 +89,12 @@ async function answerWithin(ms, client, calls) {
  */
 async function checkServer(client, { isPooled }) {
   const { rows } = await client.query(ABOUT_SERVER);
-  const [{ isStandby, pid, version, versionText }] = rows;
+  const [{ isStandby, isReadOnly, pid, version, versionText }] = rows;
   if (version < MIN_VERSION) {
     throw invalidStateError(`PostgreSQL ${versionText} is too old: locks need 13 or later`);
   }
   if (isStandby) throw new Error('the server is a standby, which takes no changes');
+  if (isReadOnly) throw new Error('the server is read-only: default_transaction_read_only is on');
   client.backendPid = pid;
   if (pid !== client.processID && !isPooled) {
     throw invalidStateError(

@@ -15,7 +15,8 @@ const MIN_VERSION = 130_000;
 const ABOUT = `
   SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting('server_version'),
     current_setting('server_version_num')::int, current_setting('max_connections')::int,
-    (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend')`;
+    (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend'),
+    current_setting('transaction_read_only')::bool`;
 
 /** Whether the role may use the tables, if there are any, and may create what is missing. */
 const RIGHTS = `
@@ -25,18 +26,22 @@ const RIGHTS = `
       THEN has_database_privilege(current_database(), 'CREATE') ELSE true END`;
 
 /**
- * @typedef {{ number: number, isKept: boolean, mayUse: boolean }} Further  version, whether
- *   sessions are kept, and whether the role may use the tables
+ * @typedef {object} Further
+ * @property {number} number  the version
+ * @property {boolean} isReadOnly  whether it takes no changes, as a standby or by a setting
+ * @property {boolean} isKept  whether sessions are kept
+ * @property {boolean} mayUse  whether the role may use the tables
  *
  * @param {Omit<HostExamination, 'problem' | 'endpoint'> & Further} found
  * @param {boolean} isPoolerKnown
  */
 function problemOf(
-  { number, version, isStandby, isPooled, isKept, schemaVersion, isAllowed, mayUse },
+  { number, version, isStandby, isReadOnly, isPooled, isKept, schemaVersion, isAllowed, mayUse },
   isPoolerKnown,
 ) {
   if (number < MIN_VERSION) return `PostgreSQL ${version} is too old: locks need 13 or later`;
   if (isStandby) return 'it is a standby, which takes no changes';
+  if (isReadOnly) return 'it is read-only: default_transaction_read_only is on';
   if (isPooled && !isPoolerKnown) return 'a connection pooler answers';
   if (!isKept) return 'a connection pooler answers, which does not keep sessions';
   if (!mayUse) return "this role may not use the schema 'holdfast'";
@@ -74,7 +79,8 @@ async function examineHost(config, isPoolerKnown) {
     await client.query(SET_SEARCH_PATH);
     const read = (/** @type {string} */ text) =>
       client.query({ text, rowMode: 'array' }).then((/** @type {any} */ { rows }) => rows[0]);
-    const [isStandby, pid, version, number, maxConnections, connections] = await read(ABOUT);
+    const [isStandby, pid, version, number, maxConnections, connections, isReadOnly] =
+      await read(ABOUT);
     const [mayUse, mayCreate] = await read(RIGHTS);
     const isPooled = pid !== client.processID;
     const isKept =
@@ -89,7 +95,7 @@ async function examineHost(config, isPoolerKnown) {
       connections,
       roundTripMs: await readRoundTripMs(() => client.query('SELECT 1')),
     };
-    const problem = problemOf({ ...found, number, isKept, mayUse }, isPoolerKnown);
+    const problem = problemOf({ ...found, number, isReadOnly, isKept, mayUse }, isPoolerKnown);
     return { endpoint, problem, ...found };
   } catch (error) {
     const { message, code } = /** @type {any} */ (error);
