@@ -75,7 +75,8 @@ function publishGrant(request) {
 }
 
 /**
- * The same for a lock that is lost before its callback: see publishEndInMicrotask().
+ * The same for a lock that is lost before its callback, which may never run: see
+ * publishEndInMicrotask().
  * @param {LockRequest} request
  */
 function publishGrantInMicrotask(request) {

@@ -578,8 +578,7 @@ class LockRequest {
    * @param {string} [because]  the backend's explanation
    */
   lost(reason, because = undefined) {
-    // The callback comes after the end.
-    if (this.#phase < HOLDING && reason === 'stolen') publishGrantInMicrotask(this);
+    if (this.#phase < HOLDING) publishGrantInMicrotask(this); // the callback is late, or never runs
     this.lose(toLoss(this, reason, because));
   }
 
@@ -621,9 +620,11 @@ class LockRequest {
       this.failed(reason);
       return;
     }
-    // A loss before it counts.
-    const giveUp = (/** @type {LossReason | undefined} */ loss) =>
-      this.failed(loss === undefined ? reason : reportLoss(this, toLoss(this, loss)));
+    const giveUp = (/** @type {LossReason | undefined} */ loss) => {
+      if (loss === undefined) return this.failed(reason);
+      publishGrantInMicrotask(this);
+      this.failed(reportLoss(this, toLoss(this, loss))); // which came before the abort
+    };
     const answer = this.backend.release(this);
     if (isPending(answer)) {
       this.#phase = OVER;

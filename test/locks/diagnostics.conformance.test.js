@@ -129,6 +129,60 @@ describeOneClient('diagnostics channels', (run) => {
     }),
   );
 
+  // Over a backend that answers later, or in this thread only, the limit may pass after the callback.
+  test(
+    'a lock whose hold limit passes before its callback: grant, lost, one end',
+    run(async ({ locks, assert, name, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      const held = await locks.acquire(name);
+      const messages = await recordChannels(name, async () => {
+        const options = { holdLimit: 1, label: 'late' };
+        const late = locks.request(name, options, () => new Promise(() => {}));
+        const released = held.release();
+        const end = performance.now() + 20;
+        while (performance.now() < end);
+        await released;
+        await assert.rejects(late, { reason: 'expired' });
+      });
+      const ofLate = messages.filter(([, { label }]) => label === 'late');
+      assert.deepEqual(
+        ofLate.map(([kind]) => kind),
+        ['start', 'grant', 'lost', 'end'],
+      );
+    }),
+  );
+
+  test(
+    'an abort after the hold limit of a lock that waits for a turn of the loop: grant, lost, one end',
+    run(async ({ locks, assert, name, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      const pass = (ms) => {
+        const end = performance.now() + ms;
+        while (performance.now() < end);
+      };
+      let error;
+      const messages = await recordChannels(name, async () => {
+        pass(20);
+        const others = Array.from({ length: 300 }, (_, at) =>
+          locks.request(`${name} ${at}`, () => {}),
+        );
+        const controller = new AbortController();
+        const { signal } = controller;
+        const request = locks.request(name, { holdLimit: 1, signal }, () => {});
+        pass(20);
+        controller.abort();
+        error = await request.catch((reason) => reason);
+        await Promise.all(others);
+      });
+      // A backend that answers later learns of the abort before it reports the grant.
+      const wasLost = error.reason === 'expired';
+      assert.deepEqual(
+        messages.map(([kind]) => kind),
+        wasLost ? ['start', 'grant', 'lost', 'end'] : ['start', 'end'],
+      );
+    }),
+  );
+
   test(
     'a request that timed out or was aborted: start, end with the reason',
     run(async ({ locks, assert, name, notCalled, require }) => {
