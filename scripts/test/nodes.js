@@ -34,14 +34,15 @@ function nodeBinary(major, arch = process.arch) {
 /**
  * @param {string[]} majors
  * @param {string[]} [tests] Patterns of the tests to run; all without.
+ * @param {NodeJS.ProcessEnv} [env]  is added to the environment
  */
-function nodeSteps(majors, tests = []) {
+function nodeSteps(majors, tests = [], env = {}) {
   return majors.map((major) => ({
     title: `JavaScript tests, Node ${major}`,
     run: () => {
       const node = nodeBinary(major);
       mustRun(node, ['--version']);
-      return runJsTests({ node, report: `jest-node${major}`, args: tests });
+      return runJsTests({ node, report: `jest-node${major}`, args: tests, env });
     },
   }));
 }
