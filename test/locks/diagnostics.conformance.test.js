@@ -129,7 +129,7 @@ describeOneClient('diagnostics channels', (run) => {
     }),
   );
 
-  // Over a backend that answers later, or in this thread only, the limit may pass after the callback.
+  // Where the grant is made later, the limit may pass after the callback.
   test(
     'a lock whose hold limit passes before its callback: grant, lost, one end',
     run(async ({ locks, assert, name, require }) => {
