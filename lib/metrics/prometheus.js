@@ -61,7 +61,7 @@ const METRICS = [
   },
   {
     name: 'holdfast_stopped_holders',
-    help: 'Locks whose holder is stopped, frozen or a zombie',
+    help: 'Locks whose holder is stopped, traced, frozen or a zombie',
     type: 'gauge',
     read: ({ stoppedHolders }) => stoppedHolders,
   },
