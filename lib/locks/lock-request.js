@@ -511,18 +511,18 @@ class LockRequest {
         this.#open = open;
       });
       const released = thenOrAbort(opened, this, run);
-      this.#waitLimits = createWaitLimits(this, this.options);
       if (this.#phase === WAITING) {
+        this.#waitLimits = createWaitLimits(this, this.options);
         this.#waitLimits?.startTimer();
         if (this.extras?.enclosing !== undefined)
           deadlockDetector().watchForDeadlock(this.backend, this);
+        // This may run code of the program, which may use the lock manager.
+        this.#waitLimits?.watchSignal();
       } else if (this.options.steal) {
         this.#openAfterLosses();
       } else {
         waitForTurn(this);
       }
-      // This may run code of the program, which may use the lock manager.
-      this.#waitLimits?.watchSignal();
       if (this.#phase === OVER) this.#waitLimits?.end();
       return released;
     } catch (error) {
@@ -655,11 +655,11 @@ class LockRequest {
    * @returns {unknown} the result of the released promise
    */
   run() {
+    if (this.options.signal !== undefined || this.#waitLimits !== undefined) this.#endWait();
     if (this.#phase !== GRANTED || this.isHandedOut) return this.#runOther();
     this.#phase = HOLDING;
     let result;
     try {
-      if (this.options.signal !== undefined || this.#waitLimits !== undefined) this.#endWait();
       if (this.#error === undefined) publishGrant(this);
       result = callInside(this, this.#callback, createLock(this));
     } catch (error) {
@@ -677,7 +677,6 @@ class LockRequest {
     if (this.#phase === GRANTED) this.#phase = HOLDING;
     let result;
     try {
-      this.#endWait();
       const isMissed = this.#phase === MISSED;
       if (isMissed && !this.options.ifAvailable) throw tooManyPending(this);
       if (isMissed) publishMiss(this);
@@ -690,9 +689,14 @@ class LockRequest {
     return this.#phase === HOLDING ? result : this.#goOn(result);
   }
 
+  /** Its signal counts until here, also without a listener. */
   #endWait() {
     this.#waitLimits?.end();
-    throwIfAborted(this.options.signal); // also without a listener
+    try {
+      throwIfAborted(this.options.signal);
+    } catch (reason) {
+      this.abort(reason);
+    }
   }
 
   /**

@@ -153,26 +153,18 @@ describeOneClient('diagnostics channels', (run) => {
   );
 
   test(
-    'an abort after the hold limit of a lock that waits for a turn of the loop: grant, lost, one end',
+    'an abort after the hold limit of a granted lock: grant, lost, one end',
     run(async ({ locks, assert, name, require }) => {
       const { recordChannels } = require('./lock-channels.js');
-      const pass = (ms) => {
-        const end = performance.now() + ms;
-        while (performance.now() < end);
-      };
       let error;
       const messages = await recordChannels(name, async () => {
-        pass(20);
-        const others = Array.from({ length: 300 }, (_, at) =>
-          locks.request(`${name} ${at}`, () => {}),
-        );
         const controller = new AbortController();
         const { signal } = controller;
         const request = locks.request(name, { holdLimit: 1, signal }, () => {});
-        pass(20);
+        const end = performance.now() + 20;
+        while (performance.now() < end);
         controller.abort();
         error = await request.catch((reason) => reason);
-        await Promise.all(others);
       });
       // A backend that answers later learns of the abort before it reports the grant.
       const wasLost = error.reason === 'expired';

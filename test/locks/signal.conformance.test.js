@@ -109,6 +109,34 @@ describeOneClient('signal, inside a client', (run) => {
     }),
   );
 
+  // Callbacks of locks that are free run in microtasks. After many, the next wait for the loop.
+  test(
+    'an abort straight after request() has the same effect after many requests',
+    run(async ({ locks, assert, name }) => {
+      const outcomes = [];
+      for (const [at, count] of [0, 300].entries()) {
+        const end = performance.now() + 20;
+        while (performance.now() < end);
+        const others = Array.from({ length: count }, (_, i) =>
+          locks.request(`${name} ${i}`, () => {}),
+        );
+        const controller = new AbortController();
+        const { signal } = controller;
+        const request = locks.request(name, { signal }, () => {}).catch(({ name: it }) => it);
+        controller.abort();
+        try {
+          outcomes[at] = [locks.requestSync(name, () => 'called')];
+        } catch (error) {
+          outcomes[at] = [error.name]; // it is held until the callback's turn
+        }
+        outcomes[at].push(await request);
+        await Promise.all(others);
+      }
+      assert.deepEqual(outcomes[1], outcomes[0]);
+      assert.equal(outcomes[0][1], 'AbortError');
+    }),
+  );
+
   test(
     'an abort inside the callback is ignored',
     run(async ({ locks, assert, name }) => {
