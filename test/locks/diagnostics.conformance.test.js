@@ -129,7 +129,7 @@ describeOneClient('diagnostics channels', (run) => {
     }),
   );
 
-  // Where the grant is made later, the limit may pass after the callback.
+  // If the grant is made later, the limit may pass after the callback.
   test(
     'a lock whose hold limit passes before its callback: grant, lost, one end',
     run(async ({ locks, assert, name, require }) => {
