@@ -47,7 +47,16 @@ async function useLock() {
   }
 }
 
+/** The next broker stops before it runs: it is starting until it is killed. */
+function stopNextStart() {
+  const words = ['-c', 'kill -STOP $$; exec "$0" "$@"'];
+  mockSpawn.mockImplementationOnce((file, args, options) =>
+    spawn('/bin/sh', [...words, file, ...args], options),
+  );
+}
+
 test('a broker that is killed while it starts is followed by another one', async () => {
+  stopNextStart();
   const use = useLock();
   process.kill(Number(fs.readFileSync(mark, 'utf8')), 'SIGKILL');
   makeMarkLast();
@@ -61,6 +70,7 @@ const testWithOtherPid = ownPid.configurable ? test : test.skip;
 testWithOtherPid(
   'the mark names the broker also where its starter has a longer number',
   async () => {
+    stopNextStart();
     Object.defineProperty(process, 'pid', { ...ownPid, value: 2 ** 31 });
     const use = useLock();
     Object.defineProperty(process, 'pid', ownPid);
