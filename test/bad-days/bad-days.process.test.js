@@ -7,6 +7,22 @@ const { signalBroker, suspendBroker } = require('../support/broker-process.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 
 const HOLDERS = 8;
+const SILENCE = 'the broker has not answered';
+
+/**
+ * The outcome of a request with a timeout. A broker that stands still for longer than half a second
+ * decides nothing: then it is asked once more.
+ * @param {() => unknown} request
+ */
+async function outcomeOf(request) {
+  for (;;) {
+    try {
+      return await request();
+    } catch ({ name, message }) {
+      if (!message.includes(SILENCE)) return name;
+    }
+  }
+}
 
 describeBadDays(['shared memory', 'local', 'broker']);
 
@@ -26,7 +42,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
       for (const { pid } of actors) process.kill(pid, 'SIGKILL');
       await Promise.all(actors.map(({ ended }) => ended));
       const results = actors.map((_, at) =>
-        bucket.locks.request(`n${at}`, { timeout }, () => 'granted').catch(({ name }) => name),
+        outcomeOf(() => bucket.locks.request(`n${at}`, { timeout }, () => 'granted')),
       );
       expect(await Promise.all(results)).toEqual(actors.map(() => 'granted'));
     },
@@ -61,13 +77,15 @@ describe.each(Object.keys(PROCESS_BACKENDS))('requestSync() over %s', (backend) 
     await Promise.all(actors.map((actor, at) => actor.hold(`n${at}`)));
     for (const { pid } of actors) process.kill(pid, 'SIGKILL');
     await Promise.all(actors.map(({ ended }) => ended));
-    const makeRequest = (_, at) => bucket.locks.requestSync(`n${at}`, { timeout }, () => 'granted');
-    expect(actors.map(makeRequest)).toEqual(actors.map(() => 'granted'));
+    for (const at of actors.keys()) {
+      const makeRequest = () => bucket.locks.requestSync(`n${at}`, { timeout }, () => 'granted');
+      expect(await outcomeOf(makeRequest)).toBe('granted');
+    }
   });
 });
 
 describe('a stopped broker', () => {
-  const SILENT = expect.stringContaining('the broker has not answered');
+  const SILENT = expect.stringContaining(SILENCE);
   let bucket;
   let files;
   beforeEach(async () => {
