@@ -108,9 +108,9 @@ class WaitLimits {
   }
 
   /**
-   * Called when the request waits, for its lock or for its callback. Others pay for no listener,
-   * which costs several times as much as the lock. The program may have replaced methods of the
-   * signal: where they throw, the request ends.
+   * Called when the request waits for its lock. Others pay for no listener, which costs several
+   * times as much as the lock: their signal is read before the callback. The program may have
+   * replaced methods of the signal: where they throw, the request ends.
    */
   watchSignal() {
     if (this.#signal === undefined) return;
