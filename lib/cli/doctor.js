@@ -457,9 +457,11 @@ function checkAlarms({ alarms, members }) {
 const DATABASE_ADVICE = /** @type {[RegExp, string][]} */ ([
   [/too old/, 'upgrade the server'],
   [/standby/, 'name the primary, or all hosts of the cluster: postgres://host1,host2/database'],
+  [/read-only/, 'set it to off for the role, database and server, or name another role'],
   [/pooler/, 'name the server itself, or a pool with pool_mode = session and ?pooler=session'],
   [/may not create/, 'as an administrator: npx holdfast postgres --schema --grant ROLE | psql'],
   [/may not use/, 'as an administrator: npx holdfast postgres --grant ROLE | psql'],
+  [/has no version/, 'end all programs, then: DROP SCHEMA holdfast CASCADE'],
   [/has version/, 'use one version of the package in all programs'],
   [/no encryption/, 'the server wants TLS: ?sslmode=verify-full'],
   [/not support SSL/, 'the server is without TLS: leave out sslmode, or set it up there'],

@@ -11,6 +11,8 @@ test.each([
   ['password authentication failed for user "me"', /role:password@/],
   ['role "me" does not exist', /create the role/],
   ['database "app" does not exist', /create the database/],
+  ['it is read-only: default_transaction_read_only is on', /set it to off/],
+  ["the schema 'holdfast' has no version, as a copy without its data: drop it", /DROP SCHEMA/],
 ])('the advice for "%s" of PostgreSQL is about PostgreSQL', (problem, advice) => {
   const [{ level, advice: given }] = checkHost({ endpoint: 'h:5432', problem });
   expect(level).toBe('fault');
