@@ -11,7 +11,7 @@ const SILENCE = 'the broker has not answered';
 
 /**
  * The outcome of a request with a timeout. A broker that stands still for longer than half a second
- * decides nothing: then it is asked once more.
+ * decides nothing: then it is asked again.
  * @param {() => unknown} request
  */
 async function outcomeOf(request) {

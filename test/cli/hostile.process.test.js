@@ -150,7 +150,7 @@ test('ls --all shows the buckets beside a bucket that cannot be opened', async (
   await held.closeInput();
 });
 
-/** Ends as a command that reads does where nothing answers; with the errors. */
+/** The errors of a command that reads. It has ended, because nothing answers. */
 async function errorsOf(command, url) {
   expect(await command.ended).toEqual({ status: 69, signal: null });
   expect(command.errors).toContain(`no answer from ${url} in 5 s: `);
